@@ -9,6 +9,7 @@ import pickle
 import subprocess
 import sys
 import threading
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -16,8 +17,11 @@ import numpy as np
 import pytest
 
 import tcalc as tc
+from tcalc.backends.c.program import MOST, bind
 from tcalc.graph.nodes import Expr, postorder
 from tcalc.graph.normal import bare
+from tcalc.plan.steps import Step, TiledLoop, Unit
+from tcalc.rules.strategy import Rule, simplify
 from tests.fuzz import at_most
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -66,6 +70,48 @@ def test_a_long_chain_is_written() -> None:
     for write in (tc.to_latex, tc.to_index, tc.to_einsum, tc.to_code):
         assert LONG // 10 < len(write(e)) < 2 * LONG
     assert sys.getrecursionlimit() == limit
+
+
+def test_functions_of_c_walk_their_plan_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many there are: what each asks of the whole plan is found once."""
+    e: Expr = tc.var("x")
+    for k in range(4 * MOST):
+        e = tc.sin(e) + tc.var(f"v{k}")
+    plan = tc.compile(e).plan
+    walked, texts = Counter[str](), list[str]()
+
+    def steps_of(unit: Unit) -> tuple[Step, ...]:
+        walked["units"] += 1
+        return unit.steps if isinstance(unit, TiledLoop) else (unit,)
+
+    def functions(written: list[str], *_: object) -> list[None]:
+        texts.extend(written)
+        return [None] * len(written)
+
+    monkeypatch.setattr("tcalc.plan.steps.steps_of", steps_of)
+    monkeypatch.setattr("tcalc.backends.c.together.functions", functions)
+    (value,) = bind(plan, np.dtype(float))([np.array(0.5)] * len(plan.inputs))
+    expected = 0.5
+    for _ in range(4 * MOST):
+        expected = np.sin(expected) + 0.5
+    assert value == pytest.approx(expected, rel=1e-12)
+    assert len(texts) >= 8
+    assert walked["units"] <= len(plan.units)
+
+
+def test_what_rules_make_of_a_root_is_found_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where that is another node, which it is at every step of a chain."""
+    e: Expr = tc.exp(tc.log(tc.exp(tc.var("x"))))
+    for k in range(100):
+        e = tc.cos(e) * tc.var(f"v{k}")
+    first, tried = simplify(e), list[Expr]()
+    monkeypatch.setattr(Rule, "try_on", lambda _, node: tried.append(node))
+    assert first is not e
+    assert simplify(e) is first
+    assert simplify(first) is first
+    assert not tried
+    simplify(e, Counter())  # who counts what fires sees it fire
+    assert tried
 
 
 @pytest.mark.parametrize("mode", ["forward", "cross-country"])

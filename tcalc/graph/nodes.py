@@ -54,8 +54,8 @@ class Expr(ArrayMethods):
     """
 
     __slots__ = (
-        "__weakref__", "_antisymmetries", "_form", "_settled", "_symmetries", "_tokens", "_twice",
-        "args", "order", "shape",
+        "__weakref__", "_antisymmetries", "_form", "_settled", "_simple", "_symmetries", "_tokens",
+        "_twice", "args", "order", "shape",
     )  # fmt: skip
 
     args: tuple[Expr, ...]
@@ -65,6 +65,7 @@ class Expr(ArrayMethods):
     _antisymmetries: tuple[Permutation, ...]
     _tokens: int  # of the text in the matrix language; 0: unknown
     _settled: int  # of how many rules it is known that none fires, neither here nor below
+    _simple: tuple[int, Expr] | None  # what so many rules make of it, where known and another node
     _form: Expr | bool  # the form in which it is written; True: it is that itself, False: unknown
     _twice: tuple[int, dict[str, Var]]
 
@@ -254,8 +255,8 @@ _table: weakref.WeakValueDictionary[Any, Expr] = weakref.WeakValueDictionary()
 _lock = threading.Lock()
 #: What is found out about nodes later.
 _UNKNOWN: dict[str, Any] = {
-    "_antisymmetries": (), "_form": False, "_settled": 0, "_symmetries": None, "_tokens": 0,
-    "_twice": (0, {}),
+    "_antisymmetries": (), "_form": False, "_settled": 0, "_simple": None, "_symmetries": None,
+    "_tokens": 0, "_twice": (0, {}),
 }  # fmt: skip
 #: What sets all slots of a new node, past the refusal to set any.
 _SETTERS: dict[type[Expr], list[Callable[[Expr, Any], None]]] = {
@@ -384,15 +385,15 @@ def variables(roots: Iterable[Expr]) -> dict[str, Var]:
 def dimensions(roots: Iterable[Expr]) -> list[str]:
     """Names of all dimensions below the roots, sorted."""
     names: set[str] = set()
+    shapes: set[Shape] = set()
     for node in postorder(roots):
-        names.update(e for e in node.shape if isinstance(e, str))
+        shapes.add(node.shape)
         if isinstance(node, Einsum):
-            names.update(e for e in node.extents if isinstance(e, str))
+            shapes.add(node.extents)
             names.update(node.coef.times + node.coef.over)
-        elif isinstance(node, Apply):
-            within = node.op.meaning.dimensions
-            names.update(within(node.params) if within else ())
-    return sorted(extent_names(names))
+        elif isinstance(node, Apply) and (within := node.op.meaning.dimensions):
+            names.update(within(node.params))
+    return sorted(extent_names(names.union(e for s in shapes for e in s if isinstance(e, str))))
 
 
 def declaration(variable: Var) -> str:

@@ -234,16 +234,28 @@ def simplify(e: Expr, fired: Counter[str] | None = None) -> Expr:
 
 
 def simplified(roots: Sequence[Expr], fired: Counter[str] | None = None) -> list[Expr]:
-    """Several expressions after all rules; shared nodes are rewritten once (see `simplify`)."""
-    found = list(roots)
+    """Several expressions after all rules; shared nodes are rewritten once (see `simplify`).
+
+    A root remembers what it became, for who need not know which rules fired.
+    """
+    rules = len(ALL_RULES)
+    found = list(roots) if fired is not None else [_known(root, rules) for root in roots]
     counts: Counter[str] = Counter() if fired is None else fired
     settled: dict[int, Expr] = {}
     for _ in range(MAX_PASSES):
         before = sum(counts.values())
         found = _one_pass(found, counts, settled)
         if sum(counts.values()) == before:
+            for root, new in zip(roots, found, strict=True):
+                if new is not root:
+                    root._simple = rules, new
             break
     return found
+
+
+def _known(root: Expr, rules: int) -> Expr:
+    """What these rules made of an expression before, itself where nobody asked."""
+    return root if root._simple is None or root._simple[0] != rules else root._simple[1]
 
 
 def _one_pass(roots: Sequence[Expr], counts: Counter[str], settled: dict[int, Expr]) -> list[Expr]:

@@ -12,7 +12,6 @@ from ...graph.normal import bare
 from ...graph.operators import Loop
 from ...support.machine import NOMINAL_MACHINE, Machine
 from ..steps import Plan
-from .fusion import fused
 from .make import (
     Given,
     Known,
@@ -93,10 +92,10 @@ def plan_as_spelled(
     Are there `several` values? How it is lowered is left in `known`, but for loops, whose steps are
     not chosen among either.
     """
-    nodes, kernels = postorder(roots), fused(roots)
+    given = given_for(sizes, itemsize, fixed, True, lent, machine, known=known)
+    nodes, kernels = postorder(roots), given.with_kernels(roots)
     loops = any(isinstance(e, Apply) and isinstance(e.op, Loop) for e in nodes)
     if not several:
-        given = given_for(sizes, itemsize, fixed, True, lent, machine, known=known)
         given = given._replace(ordered=ordered)
         if loops or not lowered_in(kernels, given).worth(len(nodes)):
             return None
@@ -119,7 +118,7 @@ def _shortest(values: Sequence[Expr], given: Given) -> int:
     """The place of one value: of the one that takes the fewest steps."""
     if len(values) == 1:
         return 0
-    found = [lowered_in(fused([value]), given).lowering.b.steps for value in values]
+    found = [lowered_in(given.with_kernels([value]), given).lowering.b.steps for value in values]
     return min(range(len(values)), key=lambda k: len(found[k]))
 
 
@@ -127,7 +126,7 @@ def _best(values: Sequence[Expr], given: Given, total: float) -> int:
     """The place of one value: of those that are close, the one whose best spelling takes least."""
     if len(values) == 1:
         return 0
-    spellings = [fused(with_windows([value], given)) for value in values]
+    spellings = [given.with_kernels(with_windows([value], given)) for value in values]
     found = compared(spellings, given)
     least = min([lowered.time for lowered in found if lowered is not None])
     times = []

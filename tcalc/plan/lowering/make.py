@@ -52,8 +52,18 @@ BEYOND = 4.0
 Respelled = Callable[[], Sequence[Expr] | None]
 #: What else is done to roots before they are lowered.
 Prepared = Callable[[Sequence[Expr]], Sequence[Expr]]
+
+
+class Memo(NamedTuple):
+    """What was found out of roots, by their ids; the roots themselves are kept with it."""
+
+    lowered: dict[Any, tuple[Lowered, Any]]
+    steps: dict[Any, Plan]
+    kernels: dict[Any, tuple[list[Expr], Any]]
+
+
 #: What was found out at some sizes for a machine, by what else was given.
-Known = dict[Any, tuple[dict[Any, Any], dict[Any, Plan]]]
+Known = dict[Any, Memo]
 
 
 def make_plan(
@@ -124,7 +134,7 @@ def make_plan(
 class Given(NamedTuple):
     """What all ways to lower the roots have in common; `inner` plans what loops repeat.
 
-    `lowered` keeps what was, by roots and way, with the roots themselves, whose ids the keys have.
+    `memo` keeps what was found out, of what was lowered by roots and way.
     """
 
     sizes: Mapping[str, int]
@@ -132,13 +142,20 @@ class Given(NamedTuple):
     lent: bool
     machine: Machine
     inner: Planner
-    lowered: dict[Any, tuple[Lowered, Any]]
+    memo: Memo
     times: int = 1
     placed: bool = False
     ordered: bool = False
     sparse: Mapping[str, int] = {}
     #: Are kernels looked for in what is tried, or were they before?
     unfused: bool = False
+
+    def with_kernels(self, roots: Sequence[Expr]) -> list[Expr]:
+        """The roots with what one kernel computes as one node, found once."""
+        key = tuple(map(id, roots))
+        if key not in self.memo.kernels:
+            self.memo.kernels[key] = fused(roots), roots
+        return self.memo.kernels[key][0]
 
 
 def given_for(
@@ -152,20 +169,20 @@ def given_for(
     known: Known | None = None,
 ) -> Given:
     settings = itemsize, tuple(sorted(fixed)), choose, lent, times
-    lowered, steps = ({} if known is None else known).setdefault(settings, ({}, {}))
+    memo = ({} if known is None else known).setdefault(settings, Memo({}, {}, {}))
 
     def inner(
         step: Sequence[Expr], sizes: Mapping[str, int], fixed: Collection[str], count: int
     ) -> Plan:
         key = count, *map(id, step)
-        if key not in steps:
-            steps[key] = make_plan(
+        if key not in memo.steps:
+            memo.steps[key] = make_plan(
                 step, sizes, itemsize, fixed=fixed, choose=choose, machine=machine,
                 times=max(1, times * count), placed=True,
             )  # fmt: skip
-        return steps[key]
+        return memo.steps[key]
 
-    return Given(sizes, fixed, lent, machine, inner, lowered, times)
+    return Given(sizes, fixed, lent, machine, inner, memo, times)
 
 
 class Lowered(NamedTuple):
@@ -240,10 +257,10 @@ def lowered_in(
     way: LoweringChoice = WAYS[0],
     longest: float = inf,
 ) -> Lowered:
-    roots = fused(roots) if given.unfused else roots
+    roots = given.with_kernels(roots) if given.unfused else roots
     key = (*map(id, roots), way, given.placed, given.ordered, bool(given.sparse))
-    if key in given.lowered:
-        found, _ = given.lowered[key]
+    if key in given.memo.lowered:
+        found, _ = given.memo.lowered[key]
         if found.made > longest:
             raise TooSlow
         return found
@@ -260,14 +277,15 @@ def lowered_in(
     loops = [s for s in often if s.kind == "loop"]
     times = _time(often, b.machine), _time(loops, b.machine), given.times
     found = Lowered(lowering, outputs, *times)
-    given.lowered[key] = found, roots
+    given.memo.lowered[key] = found, roots
     return found
 
 
 def _prepared(roots: Sequence[Expr], given: Given) -> Tried:
     """The best way to lower the roots, with what only plans have in them."""
     roots = _gathered(with_windows(roots, given), given)
-    return stepwise(roots, given, lambda e: ahead(fused(e), given.sizes, given.machine))
+    kernels = given.with_kernels
+    return stepwise(roots, given, lambda e: ahead(kernels(e), given.sizes, given.machine))
 
 
 def stepwise(roots: Sequence[Expr], given: Given, prepared: Prepared = list) -> Tried:
@@ -289,7 +307,7 @@ def with_windows(roots: Sequence[Expr], given: Given) -> Sequence[Expr]:
     other = unwrapped(roots, given.sizes)
     if all(a is b for a, b in zip(roots, other, strict=True)):
         return roots
-    times = [lowered_in(fused(spelling), given).time for spelling in (roots, other)]
+    times = [lowered_in(given.with_kernels(spelling), given).time for spelling in (roots, other)]
     return other if times[1] <= CLOSE * times[0] else roots
 
 
