@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..backends.interface import Entry, Given, Program
-from ..plan.lowering.make import Known
+from ..plan.lowering.memo import Known
 from ..support.arrays import Array
 from ..support.errors import MemoryLimitError
 

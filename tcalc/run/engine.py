@@ -18,7 +18,8 @@ from ..graph.nodes import Const, Derivative, Expr, dimensions, postorder, variab
 from ..graph.subspaces import projected
 from ..plan.failures import StepError, explained
 from ..plan.lowering.candidates import chosen, plan_as_spelled
-from ..plan.lowering.make import Known, make_plan
+from ..plan.lowering.make import make_plan
+from ..plan.lowering.memo import Known
 from ..plan.schedule.memory import allowed, check_fits
 from ..plan.steps import Plan
 from ..rules.strategy import simplify

@@ -14,7 +14,6 @@ from ...support.machine import NOMINAL_MACHINE, Machine
 from ..steps import Plan
 from .make import (
     Given,
-    Known,
     compared,
     given_for,
     least_time,
@@ -25,6 +24,7 @@ from .make import (
     stepwise,
     with_windows,
 )
+from .memo import Known
 from .spellings import LoweringChoice
 
 #: Values whose times as spelled are this close may change places where other spellings are tried,
@@ -93,7 +93,7 @@ def plan_as_spelled(
     not chosen among either.
     """
     given = given_for(sizes, itemsize, fixed, True, lent, machine, known=known)
-    nodes, kernels = postorder(roots), given.with_kernels(roots)
+    nodes, kernels = postorder(roots), given.memo.with_kernels(roots)
     loops = any(isinstance(e, Apply) and isinstance(e.op, Loop) for e in nodes)
     if not several:
         given = given._replace(ordered=ordered)
@@ -118,7 +118,9 @@ def _shortest(values: Sequence[Expr], given: Given) -> int:
     """The place of one value: of the one that takes the fewest steps."""
     if len(values) == 1:
         return 0
-    found = [lowered_in(given.with_kernels([value]), given).lowering.b.steps for value in values]
+    found = [
+        lowered_in(given.memo.with_kernels([value]), given).lowering.b.steps for value in values
+    ]
     return min(range(len(values)), key=lambda k: len(found[k]))
 
 
@@ -126,7 +128,7 @@ def _best(values: Sequence[Expr], given: Given, total: float) -> int:
     """The place of one value: of those that are close, the one whose best spelling takes least."""
     if len(values) == 1:
         return 0
-    spellings = [given.with_kernels(with_windows([value], given)) for value in values]
+    spellings = [given.memo.with_kernels(with_windows([value], given)) for value in values]
     found = compared(spellings, given)
     least = min([lowered.time for lowered in found if lowered is not None])
     times = []

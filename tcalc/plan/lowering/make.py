@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import product
 from math import inf, prod
-from typing import Any
 
 from ...graph.extents import NOMINAL
 from ...graph.nodes import Expr, dimensions, postorder
@@ -24,6 +23,7 @@ from .factoring import factored
 from .fusion import fused
 from .gathered import gathered
 from .lower import Lowering
+from .memo import Known, Memo
 from .operators import Planner
 from .orthonormal import orthonormal
 from .spellings import (
@@ -52,18 +52,6 @@ BEYOND = 4.0
 Respelled = Callable[[], Sequence[Expr] | None]
 #: What else is done to roots before they are lowered.
 Prepared = Callable[[Sequence[Expr]], Sequence[Expr]]
-
-
-class Memo(NamedTuple):
-    """What was found out of roots, by their ids; the roots themselves are kept with it."""
-
-    lowered: dict[Any, tuple[Lowered, Any]]
-    steps: dict[Any, Plan]
-    kernels: dict[Any, tuple[list[Expr], Any]]
-
-
-#: What was found out at some sizes for a machine, by what else was given.
-Known = dict[Any, Memo]
 
 
 def make_plan(
@@ -149,13 +137,6 @@ class Given(NamedTuple):
     sparse: Mapping[str, int] = {}
     #: Are kernels looked for in what is tried, or were they before?
     unfused: bool = False
-
-    def with_kernels(self, roots: Sequence[Expr]) -> list[Expr]:
-        """The roots with what one kernel computes as one node, found once."""
-        key = tuple(map(id, roots))
-        if key not in self.memo.kernels:
-            self.memo.kernels[key] = fused(roots), roots
-        return self.memo.kernels[key][0]
 
 
 def given_for(
@@ -257,13 +238,13 @@ def lowered_in(
     way: LoweringChoice = WAYS[0],
     longest: float = inf,
 ) -> Lowered:
-    roots = given.with_kernels(roots) if given.unfused else roots
+    roots = given.memo.with_kernels(roots) if given.unfused else roots
     key = (*map(id, roots), way, given.placed, given.ordered, bool(given.sparse))
     if key in given.memo.lowered:
-        found, _ = given.memo.lowered[key]
-        if found.made > longest:
+        known: Lowered = given.memo.lowered[key][0]
+        if known.made > longest:
             raise TooSlow
-        return found
+        return known
     b = Builder(given.sizes, given.machine)
     b.longest = longest
     lowering = Lowering(roots, b, given.fixed, way, given.inner, given.sparse, given.placed)
@@ -284,7 +265,7 @@ def lowered_in(
 def _prepared(roots: Sequence[Expr], given: Given) -> Tried:
     """The best way to lower the roots, with what only plans have in them."""
     roots = _gathered(with_windows(roots, given), given)
-    kernels = given.with_kernels
+    kernels = given.memo.with_kernels
     return stepwise(roots, given, lambda e: ahead(kernels(e), given.sizes, given.machine))
 
 
@@ -307,7 +288,9 @@ def with_windows(roots: Sequence[Expr], given: Given) -> Sequence[Expr]:
     other = unwrapped(roots, given.sizes)
     if all(a is b for a, b in zip(roots, other, strict=True)):
         return roots
-    times = [lowered_in(given.with_kernels(spelling), given).time for spelling in (roots, other)]
+    times = [
+        lowered_in(given.memo.with_kernels(spelling), given).time for spelling in (roots, other)
+    ]
     return other if times[1] <= CLOSE * times[0] else roots
 
 
