@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 import hashlib
 import os
 import pickle
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import threading
 from collections import Counter
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -18,6 +20,7 @@ import pytest
 
 import tcalc as tc
 from tcalc.backends.c.program import MOST, bind
+from tcalc.calculus import deep_expressions
 from tcalc.graph.nodes import Expr, postorder
 from tcalc.graph.normal import bare
 from tcalc.plan.steps import Step, TiledLoop, Unit
@@ -112,6 +115,42 @@ def test_what_rules_make_of_a_root_is_found_once(monkeypatch: pytest.MonkeyPatch
     assert not tried
     simplify(e, Counter())  # who counts what fires sees it fire
     assert tried
+
+
+def test_a_chain_without_loops_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """When it is derived and when it is compiled, as one that has some."""
+    looked: list[int] = []
+
+    def look(roots: Sequence[Expr]) -> list[Expr]:
+        looked.append(len(roots))
+        return list(roots)
+
+    monkeypatch.setattr(deep_expressions, "rolls", [look])
+    x = tc.var("x")
+    e: Expr = x
+    for k in range(deep_expressions.DEEP):
+        e = tc.sin(e) + tc.var(f"v{k}")
+    key = (id(e),)
+    tc.grad(e, x)
+    tc.compile(e)
+    assert looked == [1]
+    assert key in deep_expressions._known
+    del e
+    gc.collect()
+    assert key not in deep_expressions._known
+
+
+def test_rules_of_sums_are_tried_where_their_terms_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not on every sum of a chain."""
+    x, y = tc.var("x"), tc.var("y")
+    tried: list[str] = []
+    monkeypatch.setattr(Rule, "try_on", lambda rule, _: tried.append(rule.name))
+    simplify(tc.sin(x) + y)
+    assert not {"pythagoras", "one-minus-sigmoid", "sigmoid-difference"}.intersection(tried)
+    simplify(tc.sigmoid(x) - tc.sigmoid(-x))
+    simplify(tc.sin(x) ** 2 + tc.cos(x) ** 2)
+    simplify(1 - tc.sigmoid(x))
+    assert {"pythagoras", "one-minus-sigmoid", "sigmoid-difference"} <= set(tried)
 
 
 @pytest.mark.parametrize("mode", ["forward", "cross-country"])

@@ -36,23 +36,26 @@ def shortened(roots: Sequence[Expr]) -> list[Expr]:
     return [found.get(id(root), root) for root in roots]
 
 
-_known: dict[tuple[int, ...], tuple[Any, list[Expr]]] = {}
+#: By the ids of values: what sees them go, and what has loops in their place; None for those that
+#: stay.
+_known: dict[tuple[int, ...], tuple[Any, list[Expr | None]]] = {}
 
 
 def _rolled(values: list[Expr]) -> list[Expr]:
     """The values with loops, which are kept until one of the values goes."""
     key = tuple(map(id, values))
     if key in _known:
-        return _known[key][1]
+        known = _known[key][1]
+        return [e if new is None else new for e, new in zip(values, known, strict=True)]
     if not _deep(values):
         return values
     found = values
     for roll in rolls:
         found = roll(found)
-    if all(new is not old for new, old in zip(found, values, strict=True)):
-        forget = _known.pop
-        watch = [weakref.ref(value, lambda _: forget(key, None)) for value in values]
-        _known[key] = watch, found
+    forget = _known.pop
+    watch = [weakref.ref(value, lambda _: forget(key, None)) for value in values]
+    others = [None if new is e else new for e, new in zip(values, found, strict=True)]
+    _known[key] = watch, others
     return found
 
 

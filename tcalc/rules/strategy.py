@@ -61,8 +61,8 @@ class Rule:
     shape : tuple
         Shape of the wildcards when the rule is sampled.
     heads : set of str
-        Operators that the factors of a pattern are, where it is a product: of a node too, or the
-        rule is not tried.
+        Operators or kinds that factors of a pattern are, or terms: of a node too, or the rule is
+        not tried.
     """
 
     name: str
@@ -93,6 +93,11 @@ class Rule:
             if self.match is None and len(factors) > 1:
                 assert all(isinstance(factor, Apply) for factor in factors)
                 self.heads.update(map(_root, factors))
+            if self.match is None and isinstance(self.pattern[0], Add):
+                # A product of one factor also stands for a multiple of what is none.
+                several = [t for t in self.pattern[0].args if len(t.args) != 1]
+                whole = [t for t in self.pattern[0].args if isinstance(t, Apply)]
+                self.heads.update([_root(t) for t in several + whole if not isinstance(t, Var)])
         return self.pattern[0]
 
     def root(self) -> str:

@@ -14,6 +14,7 @@ from ..graph.nodes import Expr, Var
 from ..ops.arithmetic import as_expr
 from ..plan.steps import Plan
 from ..support.byte_counts import read_bytes
+from ..support.collector import resting_collector
 from .backends import backend_named
 from .binding import (
     OwnData,
@@ -33,6 +34,7 @@ class Compiled:
         The plan at the extents that bound data and literal extents give, 100 for other dimensions.
     """
 
+    @resting_collector()
     def __init__(
         self,
         outputs: Any,

@@ -11,6 +11,7 @@ import numpy as np
 
 from ...plan.steps import Plan
 from ...support.arrays import Array
+from ...support.collector import resting_collector
 from ...support.errors import Error
 from ..interface import BackEnd, EntryMaker, Program
 from ..numpy.program import BACKEND as NUMPY
@@ -41,6 +42,7 @@ class FromNumpyToC:
         return self._program(arrays)
 
 
+@resting_collector()
 def _in_c(plan: Plan, dtype: np.dtype[Any], threads: int) -> Program | None:
     """The plan on C, functions compiled in the background; None without a compiler."""
     c = import_module("..c.program", __package__)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Mapping, Sequence
+from copy import copy
 from math import prod
 
 import numpy as np
@@ -67,9 +68,11 @@ def assign(b: Builder, units: Sequence[Unit], outputs: Sequence[Output], itemsiz
         owner = b.owner[output.slot]
         if owner in group:
             homes[group[owner]] = -1 - number
+    waiting = _waiting(b, units, group, homes)
+    # Where no output's memory waits, both ways are one.
     placed = [
-        _blocks(b, units, group, until, homes, _waiting(b, units, group, homes), itemsize, first)
-        for first in (True, False)
+        _blocks(b, units, group, until, homes, list(map(copy, waiting)), itemsize, first)
+        for first in ((True, False) if waiting else (True,))
     ]
     homes, blocks = min(placed, key=lambda found: sum(found[1]))
     home: list[int | None] = [None] * len(b.shapes)
