@@ -353,3 +353,11 @@ def attempt(check: Callable[[random.Random], None], seed: int) -> None:
 def test_seeds_that_failed_once(seed: int) -> None:
     for check in CHECKS:
         attempt(check, seed)
+
+
+def test_bounds_that_meet_are_an_equation() -> None:
+    x = Affine.of("x")
+    for bounds in ([x - 2, 2 - x], [2 - x, x - 2], [x - 2, x - 1, 2 - x, 5 - x]):
+        assert [*System([Constraint(form) for form in bounds])] == [Constraint(x - 2, True)]
+    (one,) = System([Constraint(x - 2), Constraint(x - 1)])
+    assert one == Constraint(x - 2)

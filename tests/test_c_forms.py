@@ -22,7 +22,8 @@ from tcalc.backends.c.rows import (
 )
 from tcalc.backends.c.rows import entry as written_entry
 from tcalc.backends.c.tiles import CompiledTiles
-from tcalc.graph.operators import Loop, Selection
+from tcalc.graph.applications import apply
+from tcalc.graph.operators import TABLE, Loop, Selection
 from tcalc.plan.kinds.table import KINDS
 from tests.shared import library_rows, plan_for_machine
 from tests.test_tiny_tiles import TINY
@@ -141,3 +142,22 @@ def test_integers_out_of_range_are_named_as_ever() -> None:
     np.testing.assert_allclose(
         step(x=np.arange(3.0), i=np.array([0, -1]), u=np.ones(2))[1], np.exp(2)
     )
+
+
+@pytest.mark.parametrize("function", [np.logical_and, np.logical_or, np.logical_xor, np.not_equal])
+def test_conditions_are_ones_and_zeros(function: Any) -> None:
+    a, b = tc.var("a", 9), tc.var("b", 9)
+    values = np.array([0.0, 2.0, -3.0])
+    data = {"a": np.repeat(values, 3), "b": np.tile(values, 3)}
+    found = tc.compile(function(a, b) * 1.0 + tc.exp(a) * 0, backend="c")(**data)
+    np.testing.assert_array_equal(found, function(data["a"], data["b"]) * 1.0)
+
+
+def test_gaps_of_equal_numbers_are_none() -> None:
+    """1 / (w_j - w_i), and 0 on the diagonal."""
+    numbers = np.array([1.0, 2.5, 4.0])
+    w = tc.var("w", 3)
+    found = tc.compile(apply(TABLE["gaps"], tc.exp(w), params=("raise",)), backend="c")(w=numbers)
+    apart = np.exp(numbers) - np.exp(numbers)[:, None]
+    wanted = 1 / np.where(apart == 0, np.inf, apart)
+    np.testing.assert_allclose(found, wanted, rtol=1e-13)

@@ -195,3 +195,46 @@ def test_proofs_of_small_products_are_true_and_found(names: str) -> None:
                 out,
             )
     assert tuple(proved) == PROVED[names]
+
+
+def test_products_around_a_semidefinite_sum() -> None:
+    """A sum of squares between X' and X is not strictly definite, and need not be."""
+    X, Y, Z = tc.var("X", (N, 3)), tc.var("Y", (2, N)), tc.var("Z", (2, N))
+
+    def between(matrix: Expr) -> Expr:
+        return einsum([X, matrix, X], [(2, 0), (2, 3), (3, 1)], (0, 1))
+
+    assert is_definite(between(Y.T @ Y + Z.T @ Z), False)
+    assert not is_definite(between(Y.T @ Y + Z.T @ Z), True)
+    assert not is_definite(between(Y.T @ Y - Z.T @ Z), False)
+
+
+#: Rows of which facts know that their values end somewhere.
+BOUNDED = [
+    pytest.param(row, id=row.name)
+    for row in TABLE.values()
+    if row.elementwise and "##" not in row.name and np.isfinite(row.meaning.range).any()
+]
+
+
+@pytest.mark.parametrize("row", BOUNDED)
+def test_ranges_are_those_of_the_values(row: Op) -> None:
+    """Values stay within, and come as near to both ends as one in a hundred."""
+    rng = np.random.default_rng(0)
+    parts = [rng.uniform(-1, 1, 3000) * scale for scale in (1, 3, 40, 1e6)]
+    few = np.array(list(itertools.product([-1, 0, 1, np.nan], repeat=len(row.core)))).T
+    data = {
+        f"x{k}": np.concatenate([few[k], rng.permutation(np.concatenate(parts))])
+        for k in range(len(row.core))
+    }
+    e = apply(row, *[tc.var(name, a.shape) for name, a in data.items()])
+    with np.errstate(all="ignore"):
+        found = np.asarray(e(**data), float)
+    found = found[~np.isnan(found)]
+    low, high = row.meaning.range
+    assert (found >= low - 1e-300).all()  # of positive numbers some become 0
+    assert (found <= high).all()
+    if np.isfinite(low):
+        assert found.min() <= low + 0.01
+    if np.isfinite(high):
+        assert found.max() >= high - 0.01

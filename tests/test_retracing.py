@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 import tcalc as tc
 from tcalc.graph import arraylike
+from tcalc.graph.retracing import Retrace
 
 jax.config.update("jax_enable_x64", True)
 jnp: Any = jax.numpy
@@ -187,3 +188,19 @@ def test_operations_that_are_kept_have_an_end(monkeypatch: pytest.MonkeyPatch) -
         held[0] = float(k)
         np.testing.assert_allclose(g(w), np.exp(k * w) * (1 + k * w))
         assert len(g._retrace._known) <= 10
+
+
+def test_operations_are_kept_that_read_no_other_variables() -> None:
+    """Those of all the operands' variables too; what reads another one is asked again."""
+    x, z = tc.var("x", 3), tc.var("z", 3)
+    e = tc.sin(tc.exp(tc.cos(x)))
+    for read, times in ((x, 1), (z, 2)):
+        asked = []
+
+        def operation(e: Any, read: Any = read, asked: list[Any] = asked) -> Any:
+            asked.append(e)
+            return e + read
+
+        kept = Retrace()
+        assert kept.result(operation, (e,), {}) is kept.result(operation, (e,), {})
+        assert len(asked) == times

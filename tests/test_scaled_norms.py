@@ -75,3 +75,11 @@ def test_norms_and_their_gradients_at_any_scale(kind: str, dtype: Any, scale: fl
 def test_special_entries(backend: str, data: list[float], norm: float) -> None:
     found = tc.compile(tc.norm(x), backend=backend)(x=np.array(data, float))
     np.testing.assert_equal(found, norm)
+
+
+@pytest.mark.parametrize("ord", [1, 2, 3, np.inf])
+def test_norms_over_three_axes_are_refused(ord: float) -> None:
+    """NumPy has none either, but for the root of the sum of squares."""
+    cube = tc.var("T", (2, 3, 4))
+    with pytest.raises(tc.UnsupportedError, match="3 axes"):
+        tc.norm(cube, ord, axis=(0, 1, 2))
