@@ -161,3 +161,11 @@ def test_gaps_of_equal_numbers_are_none() -> None:
     apart = np.exp(numbers) - np.exp(numbers)[:, None]
     wanted = 1 / np.where(apart == 0, np.inf, apart)
     np.testing.assert_allclose(found, wanted, rtol=1e-13)
+
+
+def test_remainders_of_integers_have_the_divisors_sign() -> None:
+    a, b = np.arange(-6.0, 7), np.array([-3.0, -2.0, -1.0, 1.0, 2.0, 3.0])
+    left, right = tc.var("a", 13), tc.var("b", 6)
+    e = np.mod(left[:, None], right) + 0 * left[:, None]
+    found = tc.compile(e, backend="c")(a=a, b=b)
+    np.testing.assert_array_equal(found, a[:, None] - b * np.floor(a[:, None] / b))

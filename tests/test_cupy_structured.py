@@ -236,6 +236,9 @@ def test_definite_matrices_are_told_from_nearly_singular_ones() -> None:
         step = tc.compile(H, structured=True, backend=backend)
         held = step(A=np.stack([good, 1e-9 * good, 1e9 * good]))
         assert held.factor().definite
+        sign, log = held.slogdet()
+        assert sign == 1
+        assert float(log) == pytest.approx(3 * np.log(5), rel=1e-12)  # of 5, 5e-18 and 5e18
         found = held.solve(np.ones((3, 2)))
         wanted = np.linalg.solve(good, np.ones(2)) * np.array([[1.0], [1e9], [1e-9]])
         np.testing.assert_allclose(found, wanted, 1e-12)

@@ -238,3 +238,23 @@ def test_ranges_are_those_of_the_values(row: Op) -> None:
         assert found.min() <= low + 0.01
     if np.isfinite(high):
         assert found.max() >= high - 0.01
+
+
+def test_matrices_of_a_batch_across_its_axes_are_not_definite() -> None:
+    M = tc.var("M", (N, N, N), positive_definite=True)
+    assert is_definite(einsum([M], [(0, 1, 2)], (0, 2, 1)), True)
+    assert not is_definite(einsum([M], [(0, 1, 2)], (2, 0, 1)), False)
+    assert not is_definite(einsum([M], [(0, 1, 2)], (1, 0, 2)), False)
+
+
+def test_products_of_antisymmetric_matrices_are_one_node() -> None:
+    """A turned one is the other's negative, wherever it stands."""
+    C = tc.var("C", (N, N))
+    B = K - K.T
+    assert B * B.T is -(B * B)
+    assert B * B.T * C is -(B * B * C)
+    assert B.T * B.T is B * B
+    assert tc.sum(B * B.T) is -tc.sum(B * B)
+    data = DATA["K"] + np.arange(N)
+    wanted = -np.sum((data - data.T) ** 2)
+    np.testing.assert_allclose(tc.sum(B * B.T)(K=data), wanted)

@@ -117,6 +117,25 @@ def test_entries_that_lie_from_the_last_to_the_first_are_turned() -> None:
         np.testing.assert_array_equal(found.toarray(), wanted.reshape(12, 18))
 
 
+@pytest.mark.parametrize("turned", [False, True])
+def test_entries_that_stand_as_they_belong_are_copied_as_they_stand(
+    turned: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of a core in another order are put where they belong."""
+    put: list[Any] = []
+    monkeypatch.setattr(
+        patterns.Pattern, "_put", lambda self, data, values, places: put.append(values)
+    )
+    core = RNG.normal(size=(3, 4))
+    held = np.asfortranarray(core) if turned else core
+    layout = TensorLayout((3, 4), 1, [CoreProduct(((0, (0, 1)),), (0, 1), (3, 4))])
+    found = patterns.assembled([[Terms(layout, [held], [1.0])]])
+    assert len(put) == turned
+    if not turned:
+        np.testing.assert_array_equal(found.toarray(), core)
+        assert not np.shares_memory(found.data, core)
+
+
 # --- Jacobians over several variables, whose cores lie side by side -------------------------------
 
 

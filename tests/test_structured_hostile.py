@@ -13,6 +13,7 @@ import pytest
 
 import tcalc as tc
 from tcalc.structured.solvers import choose
+from tcalc.structured.solvers.dense import Dense
 from tcalc.structured.tensor import Structured
 from tcalc.structured.terms.numeric_terms import Terms
 from tcalc.structured.terms.tensor_layout import CoreProduct, TensorLayout
@@ -242,3 +243,30 @@ def test_axes_without_entries(name: str) -> None:
             np.testing.assert_allclose(held @ v, np.tensordot(dense, v, v.ndim), atol=1e-12)
             assert held.diagonal().shape == v.shape
             assert (held + tc.identity_like(held)).solve(v).shape == v.shape
+
+
+@pytest.mark.parametrize("least", [1.0, 1e-8, 1e-14, 1e-20, 1e-40])
+def test_updates_of_nearly_singular_diagonals_keep_their_digits(least: float) -> None:
+    """A vector on a diagonal: the whole is well conditioned wherever the diagonal is not."""
+    rng, n = np.random.default_rng(0), 200
+    diagonal, outer = ((0, (0,)),), ((1, (0,)), (1, (1,)))
+    terms = [CoreProduct(diagonal, (0, 0), (n,)), CoreProduct(outer, (0, 1), (n, n))]
+    d, w, b = rng.uniform(1, 2, n), rng.normal(size=n), rng.normal(size=(n, 1))
+    d[0] = least
+    solver, method = choose.factor(Terms(TensorLayout((n, n), 1, terms), [d, w], [1.0, 1.0]), None)
+    assert ("low rank" in method.text) == (least > 1e-12)
+    wanted = np.linalg.solve(np.diag(d) + np.outer(w, w), b)
+    np.testing.assert_allclose(solver.solve(b), wanted, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("shift", [1.0, -3.0])
+def test_signs_of_nearly_symmetric_matrices_are_those_of_their_symmetric_parts(
+    shift: float,
+) -> None:
+    a = np.random.default_rng(1).normal(size=(6, 6))
+    nearly = a @ a.T + shift * np.eye(6)
+    nearly[0, 1] += 1e-8
+    least = np.linalg.eigvalsh((nearly + nearly.T) / 2)[0]
+    assert Dense(nearly, "the matrix").definite == (least > 0) == (shift > 0)
+    nearly[0, 1] += 1
+    assert not Dense(nearly, "the matrix").definite
