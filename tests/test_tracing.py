@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import tcalc as tc
+from tcalc.graph.bound_variables import Scope, readable
 from tests.test_operators import close
 
 RNG = np.random.default_rng(0)
@@ -246,3 +247,15 @@ def test_rules_do_not_become_inputs() -> None:
     wanted = jax.grad(lambda a: jnp.sum(jnp.cross(a, u) ** 2))
     for scale in (1, 2):
         agree(f(scale * w), wanted(scale * w))
+
+
+def test_arguments_are_told_by_the_names_that_users_gave_them() -> None:
+    """Two of one name are two variables, and the same ones when they are traced again."""
+    made = []
+    for _ in range(2):
+        with Scope() as scope:
+            pair = scope.argument("weights", 0, (3,)), scope.argument("weights", 1, (3,))
+            assert readable(f"{pair[0]} + {pair[1]}") == "weights + weights"
+            made.append(pair)
+    assert made[0][0] is not made[0][1]
+    assert [a is b for a, b in zip(*made, strict=True)] == [True, True]
