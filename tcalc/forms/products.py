@@ -32,9 +32,11 @@ MAX_TERMS = 24
 def opened(e: Expr) -> Factors:
     """The product that e is, contractions among its factors opened.
 
-    Of a term with axes, factors that are scalars are left as they are.
+    Of a term with axes, factors that are scalars are left as they are; so is what is sliced.
     """
     whole = factors_of(e) if isinstance(e, Einsum) and e.summed else atoms_of(e)
+    if any(indicates(op) for op, _ in whole.operands):
+        return whole
     extents = dict(whole.extents)
     operands: list[LabelledExpr] = []
     for op, word in whole.operands:

@@ -30,7 +30,7 @@ from .nodes import (
     postorder,
 )
 from .normal import add, bare, drop_axes, einsum, unembedded, view
-from .operators import Op
+from .operators import Indicator, Op
 from .orientation import canonical_axes, inverse_permutation
 from .products import numeral, numeric_value, symmetries
 from .sums import absent_axes
@@ -100,6 +100,8 @@ def with_symmetries(node: Expr) -> Expr:
 def _keeps(node: Apply, perm: Permutation) -> bool:
     if node.op.elementwise:
         return all(view(a, perm) is a for a in node.args)
+    if isinstance(node.op, Indicator):
+        return node.op.permuted(node.params, perm) == node.params
     if perm != core_swap(node.ndim):
         return False
     same_axes = node.op.meaning.transposes and all(a.ndim == node.ndim for a in node.args)

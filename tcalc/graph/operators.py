@@ -311,12 +311,16 @@ class Selection(Op):
     """
 
 
+@record(frozen=True, eq=False, kw_only=True, repr=False)
 class Indicator(Op):
     """Without operands: 1 where conditions on the indices hold, and 0 elsewhere.
 
     The parameters are the extents, the conditions, and the accesses to check. Plans read strided
-    views where they can, and then never make such an array.
+    views where they can, and then never make such an array. ``permuted(params, perm)`` are the
+    parameters of the row whose axis k is axis perm[k].
     """
+
+    permuted: Callable[[tuple[Any, ...], tuple[int, ...]], tuple[Any, ...]]
 
 
 @record(frozen=True, eq=False, kw_only=True, repr=False)

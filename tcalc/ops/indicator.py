@@ -111,15 +111,25 @@ def _canonical(
     found: list[tuple[Any, Labels, IndicatorParams]] = []
     orders = permutations(labels) if len(labels) <= MAX_AXES else [tuple(labels)]
     for word in orders:
-        names = {f"#{label}": f"#{axis}" for axis, label in enumerate(word)}
-        params: IndicatorParams = (
-            tuple([extents[label] for label in word]),
-            tuple(sorted([g.substitute(names) for g in guards], key=_rank)),
-            tuple(sorted([a._replace(form=a.form.substitute(names)) for a in accesses])),
-        )
+        params = _ordered(word, extents, guards, accesses)
         found.append((repr(params), word, params))
     _, word, params = min(found, key=lambda item: item[0])
     return word, params
+
+
+def _ordered(
+    word: Labels,
+    extents: Mapping[int, Extent] | Sequence[Extent],
+    guards: Iterable[Guard],
+    accesses: Iterable[CheckedAccess],
+) -> IndicatorParams:
+    """The parameters of a row whose axes are those of these labels, in this order."""
+    names = {f"#{label}": f"#{axis}" for axis, label in enumerate(word)}
+    return (
+        tuple([extents[label] for label in word]),
+        tuple(sorted([g.substitute(names) for g in guards], key=_rank)),
+        tuple(sorted([a._replace(form=a.form.substitute(names)) for a in accesses])),
+    )
 
 
 # --- extents --------------------------------------------------------------------------------------
@@ -260,4 +270,5 @@ INDICATOR = Indicator(
     Meaning((), shape=lambda params: params[0], range=(0.0, 1.0), dimensions=_dimensions),
     Kernels(_kernel),
     Spelling(r"\operatorname{{indicator}}"),
+    permuted=lambda params, perm: _ordered(perm, *params),
 )  # fmt: skip

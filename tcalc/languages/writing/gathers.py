@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Mapping
 from typing import Any
 
 from ...graph.extent_forms import floor_divided
@@ -9,7 +10,7 @@ from ...graph.extents import ONE, Extent, extent_from, form_of
 from ...graph.nodes import Apply, Einsum, Expr, Labels
 from ...graph.normal import einsum, view
 from ...graph.operators import batch_axes
-from ...graph.products import indicates, selects
+from ...graph.products import LabelledExpr, indicates, selects
 from ...integers.affine import Affine, Constraint, Guard
 from ...ops.indexing import getitem
 from ...ops.indicator import conditions
@@ -77,33 +78,91 @@ class StridedView(NamedTuple):
     perm: Labels
 
 
-def as_strided_view(node: Einsum) -> StridedView | None:
-    """The strided view that a contraction is, if it is one."""
+def as_strided_view(node: Expr) -> StridedView | None:
+    """The strided view that a contraction is, or that an indicator is of a unit matrix, if any."""
+    if indicates(node):
+        return _unit_rows(node)
+    if not isinstance(node, Einsum):
+        return None
     if not node.summed:
         inner = _under_permutation(node)
         found = None if inner is None else as_strided_view(inner)
         return None if found is None else found._replace(perm=_composed(node, found.perm))
     pairs = list(zip(node.args, node.labels, strict=True))
     arrays = [(op, word) for op, word in pairs if not indicates(op)]
-    if len(arrays) != 1 or len(pairs) == 1 or len(set(arrays[0][1])) < len(arrays[0][1]):
+    if not 0 < len(arrays) < len(pairs) or any(selects(op) for op, _ in arrays):
         return None
+    read = {label for _, word in arrays for label in word}
+    found = _sliced(pairs, read, node.out, dict(enumerate(node.extents)))
+    if found is None:
+        return None
+    keys, order = found
     array, word = arrays[0]
+    if len(arrays) > 1:
+        back = {out: label for label, out in order.items()}
+        word = tuple([back.get(label, label) for label in node.out])
+        word += tuple(sorted(keys.keys() - order.keys()))
+        if not read.issuperset(word):
+            return None
+        array = einsum([op for op, _ in arrays], [w for _, w in arrays], word)
+    return _viewed(array, word, keys, order, node, node.out)
+
+
+def _unit_rows(node: Apply) -> StridedView | None:
+    """The slice of a unit matrix, or a row of it, that an indicator is, if it is one."""
+    axes = tuple(range(node.ndim))
+    for axis in axes:
+        n, column = node.shape[axis], node.ndim
+        extents = dict(enumerate((*node.shape, n)))
+        out = tuple([column if k == axis else k for k in axes])
+        found = _sliced([(node, axes)], {axis, column}, out, extents)
+        if found is None:
+            continue
+        unit = einsum([], [], (0, 0), ONE, {0: n})
+        view = _viewed(unit, (axis, column), *found, node, out)
+        if view is not None:
+            return view
+    return None
+
+
+#: Slices as text by the labels that they read, and the labels along those that are no integers.
+Slices = tuple[dict[int, str], dict[int, int]]
+
+
+def _sliced(
+    pairs: list[LabelledExpr], read: set[int], out: Labels, extents: Mapping[int, Extent]
+) -> Slices | None:
+    """What the indicators among operands slice; None where one of them slices nothing."""
     keys: dict[int, str] = {}
     order: dict[int, int] = {}
     for op, w in pairs:
-        found_key = _key(node, op, w, word) if indicates(op) else None
-        if found_key is None:
+        if not indicates(op):
             continue
-        label, text, out = found_key
+        key = _key(op, w, read, out, extents)
+        if key is None or key[0] in keys:
+            return None
+        label, text, along = key
         keys[label] = text
-        order |= {label: out} if out is not None else {}
+        order |= {label: along} if along is not None else {}
+    return keys, order
+
+
+def _viewed(
+    array: Expr,
+    word: Labels,
+    keys: dict[int, str],
+    order: dict[int, int],
+    node: Expr,
+    out: Labels,
+) -> StridedView | None:
+    """The view of an array at labels that a node is, whose axes have the labels `out`."""
     natural = [order.get(label, label) for label in word if label in order or label not in keys]
-    if len(keys) + 1 != len(pairs) or sorted(natural) != sorted(node.out):
+    if len(set(word)) < len(word) or sorted(natural) != sorted(out) or not keys.keys() <= {*word}:
         return None
     shown = [keys.get(label) for label in word]
     while shown[-1] is None:
         shown.pop()
-    found = StridedView(array, tuple(shown), tuple([natural.index(label) for label in node.out]))
+    found = StridedView(array, tuple(shown), tuple([natural.index(label) for label in out]))
     return found if _is_view(found, node) else None
 
 
@@ -181,10 +240,12 @@ def _numbers(key: str) -> slice | int | None:
     return slice(*ends) if len(parts) > 1 else ends[0]
 
 
-def _key(node: Einsum, op: Apply, w: Labels, word: Labels) -> tuple[int, str, int | None] | None:
-    """The axis that an indicator slices, the slice as text, and the label along it; else None."""
+def _key(
+    op: Apply, w: Labels, word: Container[int], out: Labels, extents: Mapping[int, Extent]
+) -> tuple[int, str, int | None] | None:
+    """The label that an indicator slices, the slice as text, and the label along it; else None."""
     guards = [g for g in conditions(op.params, w) if isinstance(g, Constraint) and g.equality]
-    read = [label for label in w if label in word and label not in node.out]
+    read = [label for label in w if label in word and label not in out]
     if len(guards) != 1 or len(op.params[1]) != 1 or len(read) != 1 or len(w) > 2:
         return None
     (label,) = read
@@ -192,15 +253,15 @@ def _key(node: Einsum, op: Apply, w: Labels, word: Labels) -> tuple[int, str, in
     c = guards[0].form.coefficient(name)
     form = (Affine.of(name) * c - guards[0].form) * c
     rest = [k for k in w if k != label]
-    if abs(c) != 1 or any(k not in node.out for k in rest):
+    if abs(c) != 1 or any(k not in out for k in rest):
         return None
-    n = form_of(node.extents[label])
+    n = form_of(extents[label])
     if not rest:
         return label, _end(form, n), None
     step = form.coefficient(f"#{rest[0]}")
     if not step:  # a multiple of the label by a dimension
         return None
-    start, count = form.without([f"#{rest[0]}"]), form_of(node.extents[rest[0]])
+    start, count = form.without([f"#{rest[0]}"]), form_of(extents[rest[0]])
     return label, ":".join(slice_ends(start, step, count, n)), rest[0]
 
 

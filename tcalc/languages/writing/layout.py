@@ -13,12 +13,12 @@ from ...graph.applications import application
 from ...graph.nodes import Add, Apply, Const, Einsum, Expr, Labels, Part, Var, postorder
 from ...graph.products import indicates, symmetries, zeros_node
 from ...support.limits import spend
+from . import gathers
 from .abbreviations import abbreviation, spread_form, spread_of
 from .comparisons import sides
 from .einsum_forms import merged, named, opened, ordered
 from .factors import Factors, OpenedProducts, is_quotient
 from .forms import Forms
-from .gathers import as_gather, as_padded, as_segment_sum, as_strided_view, call_parameters
 from .loops import Names, loop_of, repeated
 from .matrix_form import FactorForm, NodeForm, ProductForm, fewer_transposes
 from .notation import INDEX_LETTERS, EinsumSpec, Fragment, index_letters
@@ -169,8 +169,9 @@ class FormulaLayout:
         if self.matrix and is_quotient(node) and (found := self.as_product(node)) is not None:
             return found
         if indicates(node):
-            return self.settled(node, self.style.indicator(node.params), None)
-        extra = call_parameters(node)
+            rows = self.indexed(node) if self.matrix and self.style.rows else None
+            return rows or self.settled(node, self.style.indicator(node.params), None)
+        extra = gathers.call_parameters(node)
         if not node.op.elementwise or not node.args:
             args = [self.forms[id(arg)].plain for arg in node.args]
             args = [args[k] for k in self.style.shown(node.op)] or args
@@ -205,7 +206,7 @@ class FormulaLayout:
             fragment = repeated(node, loop, self.style, self.names, forms, settled, self.inner)
             return self.settled(node, fragment, None)
         args = [self.forms[id(arg)].plain for arg in whole.args]
-        output = self.style.output(whole.op, node.index, call_parameters(whole), args)
+        output = self.style.output(whole.op, node.index, gathers.call_parameters(whole), args)
         return self.settled(node, output, None)
 
     def inner(
@@ -256,14 +257,16 @@ class FormulaLayout:
         form = self.settled(node, *found)
         return form._replace(short=short, summand=product.summand, diagonal=product.diagonal)
 
-    def indexed(self, node: Einsum) -> NodeForm | None:
-        """A product with selection tensors as a gather or as a sum by segments."""
-        taken, summed = as_gather(node), as_segment_sum(node)
-        if (cut := as_strided_view(node)) is not None:
-            keys = [None if key is None else Fragment(key) for key in cut.keys]
-            fragment = self.style.indexed(self.formed(cut.array).plain, keys)
+    def indexed(self, node: Expr) -> NodeForm | None:
+        """An indicator as a slice; a product with selection tensors also as a sum by segments."""
+        if (cut := gathers.as_strided_view(node)) is not None:
+            slices = [None if key is None else Fragment(key) for key in cut.keys]
+            fragment = self.style.indexed(self.formed(cut.array).plain, slices)
             return self.permuted(node, fragment, cut.perm)
-        if (held := as_padded(node)) is not None:
+        if not isinstance(node, Einsum):
+            return None
+        taken, summed = gathers.as_gather(node), gathers.as_segment_sum(node)
+        if (held := gathers.as_padded(node)) is not None:
             widths = [str(width) for pair in held.widths for width in pair]
             fragment = self.style.function("pad", [self.formed(held.array).plain], widths)
             return self.permuted(node, fragment, held.perm)

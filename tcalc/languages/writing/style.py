@@ -68,9 +68,8 @@ class Style:
     pointwise_over = "./"
     maps_to = " -> "
     formed = 45  #: steps that the form of a node takes
+    rows = True  #: Are indicators of slices written as rows of unit matrices?
     stated: Collection[str] = ()  #: dimensions of variables, which are no variables' names
-
-    # --- atoms ---
 
     def name(self, name: str) -> Fragment:
         return Fragment(name)

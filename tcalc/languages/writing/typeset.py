@@ -52,7 +52,7 @@ SIGNS = {"<=": r" \le ", ">=": r" \ge ", "==": " = ", "!=": r" \ne "}
 class Typeset(Marks):
     """Mathematical notation, from the marks of one language."""
 
-    # --- atoms ---
+    rows = False  # Iverson's brackets say the same
 
     def name(self, name: str) -> Fragment:
         return Fragment(self.symbols[name])
