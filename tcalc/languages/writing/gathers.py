@@ -93,10 +93,10 @@ def as_strided_view(node: Expr) -> StridedView | None:
     if not 0 < len(arrays) < len(pairs) or any(selects(op) for op, _ in arrays):
         return None
     read = {label for _, word in arrays for label in word}
-    found = _sliced(pairs, read, node.out, dict(enumerate(node.extents)))
-    if found is None:
+    slices = _sliced(pairs, read, node.out, dict(enumerate(node.extents)))
+    if slices is None:
         return None
-    keys, order = found
+    keys, order = slices
     array, word = arrays[0]
     if len(arrays) > 1:
         back = {out: label for label, out in order.items()}

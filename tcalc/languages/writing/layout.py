@@ -187,8 +187,7 @@ class FormulaLayout:
             turned = self.style.function(short.name, [form.turned]) if row else None
             return self.settled(node, plain, turned)
 
-        moved = sides(node, self.forms) if self.matrix else None
-        if moved is not None:
+        if self.matrix and (moved := sides(node, self.forms)) is not None:
             return self.settled(node, self.style.compared(*moved), None)
 
         def called(fragments: list[Fragment], scalar: list[bool]) -> Fragment:
@@ -239,8 +238,7 @@ class FormulaLayout:
         return self.products.of(node, lambda e: self.matrix and id(e) not in closed, count)
 
     def product(self, node: Einsum) -> NodeForm:
-        indexed = self.indexed(node) if self.matrix else None
-        found = indexed or self.as_product(node) or self.einsum(node)
+        found = (self.matrix and self.indexed(node)) or self.as_product(node) or self.einsum(node)
         x = spread_of(node) if self.matrix and node.summed and not node.out else None
         return found if x is None else spread_form(self.style, self.formed(x).plain, x.shape)
 
