@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -229,6 +230,21 @@ def test_pullbacks_of_kernels_in_steps(
         assert plan.flops <= 8 * (channels * 2 * count * k * 8 + wanted.size + 200)
     printed = run_source(pullback, {**data, "x": wanted})
     np.testing.assert_allclose(printed, wanted, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("equality", [False, True])
+@pytest.mark.parametrize("form", ["i+j-3", "3-i-j", "2*i+2*j-4", "i-j-1", "2*i+j-4", "i+j-k-2"])
+def test_indicators_are_known_as_symmetric_where_their_entries_are(
+    form: str, equality: bool
+) -> None:
+    places = {"i": index(0), "j": index(1), "k": index(2)}
+    guard = Constraint(eval(form, {}, places), equality)
+    ndim = 3 if "k" in form else 2
+    ((held, _),) = indicator(dict.fromkeys(range(ndim), 4), [guard])
+    entries = held()
+    for perm in permutations(range(ndim)):
+        same = np.array_equal(entries, entries.transpose(perm))
+        assert (normal.view(held, perm) is held) == same
 
 
 @pytest.mark.parametrize(("step", "apart"), [(2, 1), (3, 1), (2, 3), (3, 2)])

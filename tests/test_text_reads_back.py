@@ -115,6 +115,10 @@ PRINTED = [
     (tc.stack([x, x * 2]), None),
     (tc.pad(x, 1, constant_values=3), None),
     (tc.diag(x, 1), None),
+    (tc.stack([a, 2 * a]), "a*(2*eye(2)[1] + eye(2)[0])"),
+    (tc.hessian(tc.sum((x[1:] - x[:-1]) ** 2), x), None),
+    (tc.hessian(tc.sum(tc.sin(x[::-1]) * x), x), None),
+    (tc.jacobian(tc.cumsum(tc.exp(X @ x)[::-1])[::-1], x), None),
     (tc.hessian(tc.sum((x[1:] - x[:-1]) ** 4), x), None),
     (2 * tc.sum(tc.ones("n-1")) * tc.sin(tc.var("z", "n-1")), "2*extent(n-1)*sin(z)"),
     (tc.var("v", 3)[[0, 2, 2]], "v[[0, 2, 2]]"),
@@ -133,6 +137,53 @@ def test_forms_of_text_are_read_back(e: Expr, text: str | None) -> None:
     assert text is None or str(e) == text
     again = bare(tc.parse(str(e), **e.variables))
     assert one_spelling(chosen(again)) is one_spelling(chosen(e))
+
+
+SLICED: dict[str, Any] = {
+    "eye(4)[1]": lambda x, y, X: np.eye(4)[1],
+    "eye(n)[::-1]": lambda x, y, X: np.eye(4)[::-1],
+    "eye(m)[1:]": lambda x, y, X: np.eye(3)[1:],
+    "eye(4)[:-1]'*eye(4)[1:]": lambda x, y, X: np.eye(4)[:-1].T @ np.eye(4)[1:],
+    "eye(n)[::-1]*diag(x)": lambda x, y, X: np.diag(x)[::-1],
+    "(X*x)[::-1]": lambda x, y, X: (X @ x)[::-1],
+    "(X*x)[1:]": lambda x, y, X: (X @ x)[1:],
+    "(x .* exp(x))[::-1]": lambda x, y, X: (x * np.exp(x))[::-1],
+    "(x .* exp(x[::-1]))[1:]": lambda x, y, X: (x * np.exp(x[::-1]))[1:],
+    "y'*(X*x)[::-1]": lambda x, y, X: y @ (X @ x)[::-1],
+    "exp((X*x)[::-1]) .* y": lambda x, y, X: np.exp((X @ x)[::-1]) * y,
+}
+
+
+@pytest.mark.parametrize("text", SLICED)
+def test_slices_of_products_are_written_and_read_as_slices(text: str) -> None:
+    rng = np.random.default_rng(0)
+    data = {"x": rng.normal(size=4), "y": rng.normal(size=3), "X": rng.normal(size=(3, 4))}
+    e = tc.parse(text, x=x, y=y, X=X)
+    assert one_spelling(tc.parse(str(e), **e.variables)) is one_spelling(e)
+    assert "indicator" not in str(e)
+    sizes = {"n": 4, "m": 3}
+    found = e({name: data[name] for name in e.variables} | sizes)
+    np.testing.assert_allclose(found, SLICED[text](**data), rtol=1e-14)
+
+
+def test_the_gradient_of_a_partial_likelihood_is_written_with_reversals() -> None:
+    """Of proportional hazards, rows in the order of their times: sets at risk are reversed sums."""
+    b, d = tc.var("b", "n"), tc.var("d", "m")
+    line = X @ b
+    e = tc.sum(d * (line - tc.log(tc.cumsum(tc.exp(line[::-1]))[::-1])))
+    gradient = tc.grad(e, b)
+    assert "indicator" not in str(gradient)
+    assert "(X*b)[::-1]" in str(gradient)
+    rng = np.random.default_rng(1)
+    data = {"X": rng.normal(size=(6, 3)), "b": rng.normal(size=3), "d": rng.integers(0, 2, 6) * 1.0}
+    risks = np.exp(data["X"] @ data["b"])
+    wanted = np.zeros(3)
+    for k in range(6):
+        mean = risks[k:] @ data["X"][k:] / risks[k:].sum()
+        wanted += data["d"][k] * (data["X"][k] - mean)
+    np.testing.assert_allclose(gradient(data), wanted, rtol=1e-12)
+    again = tc.parse(str(gradient), X=X, b=b, d=d)
+    np.testing.assert_allclose(again(data), wanted, rtol=1e-12)
 
 
 def test_text_is_read_where_nothing_was_built_before() -> None:
