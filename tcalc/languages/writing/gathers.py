@@ -100,10 +100,10 @@ def as_strided_view(node: Expr) -> StridedView | None:
     array, word = arrays[0]
     if len(arrays) > 1:
         back = {out: label for label, out in order.items()}
-        word = tuple([back.get(label, label) for label in node.out])
-        word += tuple(sorted(keys.keys() - order.keys()))
-        if not read.issuperset(word):
-            return None
+        kept = {back.get(label, label) for label in node.out} | keys.keys()
+        if not kept <= read or len(kept) > max(op.ndim for op, _ in arrays):
+            return None  # what is sliced would be larger than what is read
+        word = tuple(dict.fromkeys([k for k in (*word, *sorted(kept)) if k in kept]))
         array = einsum([op for op, _ in arrays], [w for _, w in arrays], word)
     return _viewed(array, word, keys, order, node, node.out)
 
