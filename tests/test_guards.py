@@ -122,3 +122,107 @@ def test_branches_in_one_another_are_read_as_they_are_written(seed: int, shape: 
     e, wanted = made[-1]
     assert tc.parse(str(e), **e.variables) is e
     np.testing.assert_allclose(e(x=at), wanted, rtol=1e-9)
+
+
+# --- choices in a row -----------------------------------------------------------------------------
+
+
+class Taylor:
+    """A number with two derivatives by x: what is computed of it is by the branch that is taken."""
+
+    def __init__(self, value: float, first: float = 0.0, second: float = 0.0) -> None:
+        self.terms = value, first, second
+
+    def through(self, value: float, first: float, second: float) -> Taylor:
+        """A function of it, whose value and derivatives there are given."""
+        _, d, dd = self.terms
+        return Taylor(value, first * d, first * dd + second * d * d)
+
+    def __add__(self, other: Any) -> Taylor:
+        terms = other.terms if isinstance(other, Taylor) else (other, 0, 0)
+        return Taylor(*[a + b for a, b in zip(self.terms, terms, strict=True)])
+
+    def __mul__(self, other: Any) -> Taylor:
+        a, b, c = other.terms if isinstance(other, Taylor) else (other, 0, 0)
+        v, d, dd = self.terms
+        return Taylor(v * a, v * b + d * a, v * c + 2 * d * b + dd * a)
+
+    __rmul__ = __mul__
+
+    def __gt__(self, bound: float) -> bool:
+        return self.terms[0] > bound
+
+
+class Branches:
+    """What steps are written with, in tcalc's expressions and in numbers."""
+
+    def __init__(self, of_numbers: bool) -> None:
+        self.of_numbers = of_numbers
+
+    def where(self, condition: Any, one: Any, other: Any) -> Any:
+        if not self.of_numbers:
+            return tc.where(condition, one(), other())
+        return one() if condition else other()
+
+    def exp(self, e: Any) -> Any:
+        return tc.exp(e) if not self.of_numbers else e.through(*[np.exp(e.terms[0])] * 3)
+
+    def log(self, e: Any) -> Any:
+        a = e.terms[0] if self.of_numbers else None
+        return tc.log(e) if a is None else e.through(np.log(a), 1 / a, -1 / a**2)
+
+    def sqrt(self, e: Any) -> Any:
+        a = e.terms[0] if self.of_numbers else None
+        return tc.sqrt(e) if a is None else e.through(a**0.5, a**-0.5 / 2, -(a**-1.5) / 4)
+
+    def over(self, e: Any) -> Any:
+        a = e.terms[0] if self.of_numbers else None
+        return 1 / e if a is None else e.through(1 / a, -1 / a**2, 2 / a**3)
+
+
+Step = Callable[[Branches, Any], Any]
+STEPS: dict[str, Step] = {
+    "both read it": lambda b, e: b.where(e > 0, lambda: b.exp(-1 * e), lambda: b.log(-1 * e + 1)),
+    "step of an integrator": lambda b, e: (
+        e + 0.1 * b.where(e > 0, lambda: b.exp(-1 * e), lambda: b.over(e + 1))
+    ),
+    "one reads it": lambda b, e: b.where(e > 0, lambda: b.log(e), lambda: 0 * e),
+    "three branches": lambda b, e: b.where(
+        e > 1,
+        lambda: b.log(e),
+        lambda: b.where(e > 0, lambda: b.sqrt(e), lambda: b.over(e + -1)),
+    ),
+    "as it is": lambda b, e: b.where(e > 0, lambda: e * b.log(e), lambda: e),
+}
+
+
+@pytest.mark.parametrize("depth", [2, 5, 12])
+@pytest.mark.parametrize("name", STEPS)
+def test_choices_in_a_row_have_the_derivatives_of_what_is_taken(name: str, depth: int) -> None:
+    at = np.linspace(-2, 2, 9) + 0.013
+    x, step = tc.var("x", "n"), STEPS[name]
+    e: Any = x
+    wanted = [Taylor(value, 1.0) for value in at]
+    for _ in range(depth):
+        e = step(Branches(False), e)
+        wanted = [step(Branches(True), value) for value in wanted]
+    total = tc.sum(e)
+    outputs = e, tc.grad(total, x), tc.diag(tc.hessian(total, x))
+    for backend in ("numpy", "c"):
+        found = tc.compile(outputs, backend=backend)(x=at)
+        np.testing.assert_allclose(
+            np.transpose(found), [value.terms for value in wanted], rtol=1e-8, atol=1e-10
+        )
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_choices_in_a_row_grow_by_what_a_step_has(name: str) -> None:
+    """No step copies what the steps before it have computed, or once, where one branch reads it."""
+    e: Any = tc.var("x", "n")
+    sizes = []
+    with tc.limits(nodes=100_000):
+        for _ in range(20):
+            e = STEPS[name](Branches(False), e)
+            sizes.append(len(postorder([e])))
+    added = np.diff(sizes[-5:], n=2 if name == "one reads it" else 1)
+    assert max(added) - min(added) <= 2

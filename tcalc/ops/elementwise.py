@@ -290,9 +290,7 @@ def where(condition: object, a: object = None, b: object = None) -> Expr:
         return left if value else right
     if left is right:
         return left
-    return apply(
-        operator_named("where"), c, guarded(truth(c), left), guarded(logical_not(c), right)
-    )
+    return apply(operator_named("where"), c, *guarded((truth(c), logical_not(c)), (left, right)))
 
 
 @public

@@ -3,9 +3,16 @@
 where(c, f(x), b) equals where(c, f(where(c, x, safe)), b), and in the second form f and all its
 derivatives are finite where the branch is not taken, so that masks multiply numbers, never
 infinity.
+
+Of a large branch that is left as it is what the other branch reads too, which is read whatever the
+condition is. So the value that a step of many chooses by is not copied for every choice after it.
 """
 
 from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import islice
+from math import inf
 
 from ..graph.applications import apply
 from ..graph.extents import ONE
@@ -16,8 +23,12 @@ from ..graph.products import is_number, numeral
 from ..support.limits import spend
 
 Place = tuple[Expr, Labels]
+Key = tuple[int, Labels]
 #: Steps of looking at one node of a branch.
 _VISIT = 20
+#: Places of a branch from which on it is large; the nearest of them that both branches may read,
+#: the places at which it is found out whether they do, and the choices around these.
+LARGE, NEAREST, LOOKED, DEPTH = 128, 512, 4096, 4
 
 
 def chooses(op: Op) -> bool:
@@ -38,9 +49,21 @@ def choose(condition: Expr, one: Expr, other: Expr) -> Expr:
     return apply(operator_named("where"), condition, one, other)
 
 
-def guarded(condition: Expr, branch: Expr) -> Expr:
-    """The branch with its restricted operators kept inside their domain off the condition."""
-    return _Guard(condition).run(branch)
+def guarded(conditions: Sequence[Expr], branches: Sequence[Expr]) -> list[Expr]:
+    """Both branches of a choice, their restricted operators kept inside their domain.
+
+    They are where the condition of the other branch holds; there a branch is not taken.
+    """
+    shared: Collection[Key] | None = None
+    found = []
+    for condition, branch in zip(conditions, branches, strict=True):
+        new = _Guard(condition).run(branch, LARGE)
+        if new is None:
+            shared = _read_by_both(conditions, branches) if shared is None else shared
+            new = _Guard(condition, shared).run(branch)
+        assert new is not None
+        found.append(new)
+    return found
 
 
 def operands_by_entry(node: Expr, word: Labels) -> list[Place]:
@@ -68,15 +91,19 @@ class _Guard:
     nothing else. So what is guarded already is left as it is, whose guards are such conditions.
     """
 
-    def __init__(self, condition: Expr) -> None:
+    def __init__(self, condition: Expr, shared: Collection[Key] = ()) -> None:
         self.condition = condition
         self.shape = condition.shape
-        self.done: dict[tuple[int, Labels], Expr | None] = {}
+        self.shared = shared
+        self.done: dict[Key, Expr | None] = {}
 
-    def run(self, branch: Expr) -> Expr:
+    def run(self, branch: Expr, most: float = inf) -> Expr | None:
+        """The branch, guarded; None where it has more places than `most`."""
         root = (branch, tuple(range(branch.ndim)))
         stack = [root]
         while stack:
+            if len(self.done) > most:
+                return None
             node, word = stack[-1]
             missing = [p for p in self.operands(node, word) if (id(p[0]), p[1]) not in self.done]
             if missing:
@@ -89,7 +116,8 @@ class _Guard:
 
     def operands(self, node: Expr, word: Labels) -> list[Place]:
         """The operands that are looked at."""
-        return [] if is_truth(node) else operands_by_entry(node, word)
+        still = is_truth(node) or (id(node), word) in self.shared
+        return [] if still else operands_by_entry(node, word)
 
     def expanded(self, node: Expr, word: Labels) -> Expr:
         extents = dict(enumerate(self.shape))
@@ -125,3 +153,77 @@ class _Guard:
         if point is None or known is not None:
             return arg
         return choose(self.condition, arg, numeral(point, self.shape))
+
+
+# --- what both branches read ----------------------------------------------------------------------
+
+
+def _read_by_both(conditions: Sequence[Expr], branches: Sequence[Expr]) -> Collection[Key]:
+    """What both branches of a choice read for every entry, each where it is taken."""
+    roots = [(branch, tuple(range(branch.ndim))) for branch in branches]
+    one, other = ({*islice(_below(root), NEAREST)} for root in roots)
+    wanted = one & other
+    read = []
+    for condition, root in zip(conditions, roots, strict=True):
+        known = dict([_sense(condition)])
+        read.append(_always_read(root, wanted, known, iter(range(LOOKED))))
+    return read[0] & read[1]
+
+
+def _below(root: Place) -> Iterator[Key]:
+    """The places below a branch, the nearest first."""
+    waiting, seen = [root], {(id(root[0]), root[1])}
+    for node, word in waiting:
+        yield id(node), word
+        places = [] if is_truth(node) else operands_by_entry(node, word)
+        for place in places[1:] if choice(node) else places:
+            if (key := (id(place[0]), place[1])) not in seen:
+                seen.add(key)
+                waiting.append(place)
+
+
+def _sense(condition: Expr) -> tuple[int, bool]:
+    """What a condition is about, and whether it holds where that does."""
+    positive = True
+    while isinstance(condition, Apply):
+        negated = condition.op is operator_named("logical_not")
+        if not negated and not (
+            condition.op is operator_named("not_equal") and is_number(condition.args[1], 0)
+        ):
+            break
+        condition, positive = condition.args[0], positive is not negated
+    return id(condition), positive
+
+
+def _always_read(
+    root: Place, wanted: Collection[Key], known: Mapping[int, bool], looks: Iterator[int]
+) -> set[Key]:
+    """The wanted places that every entry reads, where conditions hold or not as is `known`.
+
+    What a choice reads is what both its branches do, or the one that is known to be taken. Nothing
+    is looked for below what is found, nor after the last look.
+    """
+    found: set[Key] = set()
+    waiting, seen = [root], set[Key]()
+    while waiting and next(looks, None) is not None:
+        node, word = waiting.pop()
+        key = id(node), word
+        chosen = choice(node)
+        if key in wanted:
+            found.add(key)
+        elif key in seen or is_truth(node):
+            continue
+        elif chosen is None:
+            waiting += operands_by_entry(node, word)
+        else:
+            about, positive = _sense(chosen[0])
+            if about in known:
+                waiting.append((chosen[1 if known[about] is positive else 2], word))
+            elif len(known) < DEPTH:
+                one, other = (
+                    _always_read((branch, word), wanted, {**known, about: holds}, looks)
+                    for branch, holds in ((chosen[1], positive), (chosen[2], not positive))
+                )
+                found |= one & other
+        seen.add(key)
+    return found
