@@ -53,19 +53,23 @@ def jvp(e: Any, x: Any, v: Any, mode: str = "auto") -> Expr:
     ShapeError
         Where shapes do not fit. ValueError where `v` is no nest like x, or for an unknown mode.
     """
+    return _along_directions("jvp", e, x, v, mode)
+
+
+def _along_directions(what: str, e: Any, x: Any, v: Any, mode: str) -> Expr:
     check_mode(mode)
     root = as_root(e)
     seeds: dict[Var, Expr] = {}
-    for target, direction in _pairs(variables_named(x, root), v, "jvp"):
+    for target, direction in _pairs(variables_named(x, root), v, what):
         seed = as_expr(direction)
         if seed.shape[: target.ndim] != target.shape:
             raise ShapeError(
-                f"jvp: the direction for {target.name} has shape {show_shape(seed.shape)}, "
+                f"{what}: the direction for {target.name} has shape {show_shape(seed.shape)}, "
                 f"expected {show_shape(target.shape)}"
             )
         seeds[target] = project(seed, slots_of(0, (target,)))
     if len({s.shape[t.ndim :] for t, s in seeds.items()}) > 1:
-        raise ShapeError("jvp: all directions need the same further axes")
+        raise ShapeError(f"{what}: all directions need the same further axes")
     if mode in ("auto", "forward"):
         found = pushforward(by_row_spaces(shortened([unprojected(root)]))[0], seeds)
     else:
@@ -141,7 +145,7 @@ def hvp(f: Any, x: Any, v: Any, mode: str = "auto") -> Any:
     root = as_root(f)
     targets = variables_named(x, root)
     gradient = grad(root, targets, "reverse" if mode == "auto" else mode)
-    return trees.mapped(lambda g: jvp(g, targets, v, mode), gradient)
+    return trees.mapped(lambda g: _along_directions("hvp", g, targets, v, mode), gradient)
 
 
 def _slots(root: Expr, lead: int) -> list[Any]:

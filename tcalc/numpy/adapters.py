@@ -66,7 +66,7 @@ def var(
 def std(
     a: object, axis: Axis = None, ddof: float = 0, keepdims: bool = False, correction: Any = None
 ) -> Expr:
-    return elementwise.sqrt(var(a, axis, ddof, keepdims, correction))
+    return reductions.std(a, axis, ddof if correction is None else correction, keepdims)
 
 
 # --- shapes ---------------------------------------------------------------------------------------

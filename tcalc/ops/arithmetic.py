@@ -333,11 +333,12 @@ def mean(a: object, axis: Axis = None, keepdims: bool = False) -> Expr:
 def var(a: object, axis: Axis = None, ddof: float = 0, keepdims: bool = False) -> Expr:
     """The variance over axes, as NumPy's: mean of squared deviations (ddof = 0)."""
     e = as_expr(a)
-    squares = square(subtract(e, expand(mean(e, axis, True), e.shape)))
+    axes = chosen_axes(axis, e.ndim, "var")
+    squares = square(subtract(e, expand(mean(e, axes, True), e.shape)))
     if not ddof:
-        return mean(squares, axis, keepdims)
-    extents = [e.shape[k] for k in chosen_axes(axis, e.ndim, "var")]
-    return normal.scale(sum(squares, axis, keepdims), inverse_count(extents, ddof))
+        return mean(squares, axes, keepdims)
+    extents = [e.shape[k] for k in axes]
+    return normal.scale(sum(squares, axes, keepdims), inverse_count(extents, ddof))
 
 
 def inverse_count(extents: list[Extent], ddof: float) -> Coef:

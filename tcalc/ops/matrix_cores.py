@@ -28,6 +28,16 @@ def square(name: str, e: Expr) -> Expr:
     return e
 
 
+def right_side(name: str, matrix: Expr, b: Expr) -> Expr:
+    """b, which is solved for with a square matrix."""
+    if not b.ndim or b.shape[max(-2, -b.ndim)] != matrix.shape[-1]:
+        raise ShapeError(
+            f"{name} of shapes {show_shape(matrix.shape)} and {show_shape(b.shape)}: "
+            "a right-hand side has an entry, or a row, for every row of the matrix"
+        )
+    return b
+
+
 def refuse(problem: str, bad: Any) -> None:
     """A LinAlgError that names the first bad item of a batch, if there is one."""
     if not looked_at_later(bad, partial(_refuse, problem)):

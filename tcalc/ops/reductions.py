@@ -276,20 +276,25 @@ def weighted_logsumexp(a: object, b: object, axis: Axis = None, keepdims: bool =
 @public
 def log_softmax(a: object, axis: Axis = -1) -> Expr:
     """a - logsumexp(a), by default over the last axis."""
-    e = as_expr(a)
-    return e - arithmetic.expand(logsumexp(e, axis, keepdims=True), e.shape)
+    return _log_shares(as_expr(a), axis, "log_softmax")
 
 
 @public
 def softmax(a: object, axis: Axis = -1) -> Expr:
     """exp(a - logsumexp(a)), by default over the last axis."""
-    return exp(log_softmax(a, axis))
+    return exp(_log_shares(as_expr(a), axis, "softmax"))
+
+
+def _log_shares(e: Expr, axis: Axis, what: str) -> Expr:
+    axes = chosen_axes(axis, e.ndim, what)
+    return e - arithmetic.expand(logsumexp(e, axes, keepdims=True), e.shape)
 
 
 @public
 def std(a: object, axis: Axis = None, ddof: float = 0, keepdims: bool = False) -> Expr:
     """The standard deviation over axes: the square root of `numpy.var`."""
-    return sqrt(arithmetic.var(a, axis, ddof, keepdims))
+    e = as_expr(a)
+    return sqrt(arithmetic.var(e, chosen_axes(axis, e.ndim, "std"), ddof, keepdims))
 
 
 def norm(a: object, ord: int | float | str | None = None, axis: Axis = None) -> Expr:

@@ -14,7 +14,7 @@ from ...graph.operators import Factorisation, Kernels, Meaning, Op, Partial, Spe
 from .. import arithmetic
 from ..arithmetic import as_expr, public
 from ..elementwise_row import Function
-from ..matrix_cores import attempt, refuse, square
+from ..matrix_cores import attempt, refuse, right_side, square
 from .adjugate import adj
 from .results import SlogdetResult
 
@@ -148,4 +148,4 @@ def slogdet(a: object) -> SlogdetResult:
 def solve(a: object, b: object) -> Expr:
     """x with a x = b, for a vector or matrix b."""
     matrix = square("solve", as_expr(a))
-    return arithmetic.matmul(inv(matrix), b)
+    return arithmetic.matmul(inv(matrix), right_side("solve", matrix, as_expr(b)))

@@ -17,7 +17,7 @@ from ...graph.normal import einsum, scale
 from ...support.errors import ShapeError
 from ..arithmetic import as_expr, matmul, public, sum
 from ..elementwise import log
-from ..matrix_cores import square
+from ..matrix_cores import right_side, square
 from ..packed import extractdiag
 from .cholesky import cholesky
 from .inverse import inv
@@ -135,7 +135,8 @@ def solve_triangular(a: object, b: object, trans: int | str = 0, lower: bool = F
     """
     if trans not in _TRANS:
         raise ValueError(f"trans={trans!r}: 0 or 'N' for a x = b, 1 or 'T' for a' x = b")
-    return matmul(_op(_inverse_of("solve_triangular", a, lower), _TRANS[trans]), b)
+    x = _inverse_of("solve_triangular", a, lower)
+    return matmul(_op(x, _TRANS[trans]), right_side("solve_triangular", x, as_expr(b)))
 
 
 @public
@@ -144,8 +145,8 @@ def cho_solve(factor: tuple[object, bool], b: object) -> Expr:
     if not isinstance(factor, tuple) or len(factor) != 2:
         raise TypeError("cho_solve takes the pair (factor, lower) and the right-hand side")
     c, lower = factor
-    x, rhs = tri_inverse(_op(square("cho_solve", as_expr(c)), not lower)), as_expr(b)
-    return _applied([x.mT, x], rhs)
+    x = tri_inverse(_op(square("cho_solve", as_expr(c)), not lower))
+    return _applied([x.mT, x], right_side("cho_solve", x, as_expr(b)))
 
 
 def _applied(matrices: Sequence[Expr], b: Expr) -> Expr:
