@@ -241,7 +241,8 @@ def time_together(
             for place, (entry, row, first) in enumerate(runs):
                 if turn and spent[place] > patience:
                     continue
-                loops = max(1, int(SHORTEST / max(first, 1e-9)))
+                call = first if row.seconds is None else min(first, row.seconds)
+                loops = max(1, int(SHORTEST / max(call, 1e-9)))
                 rest()
                 taken = entry.clock() if entry.clock else timed(entry.call, loops)
                 spent[place] += taken * loops
