@@ -11,6 +11,7 @@ from scipy import special
 
 import tcalc as tc
 from tcalc.graph.nodes import postorder
+from tcalc.ops.guard import _read_by_both
 
 Condition = Callable[[Any, Any], Any]
 
@@ -213,6 +214,17 @@ def test_choices_in_a_row_have_the_derivatives_of_what_is_taken(name: str, depth
         np.testing.assert_allclose(
             np.transpose(found), [value.terms for value in wanted], rtol=1e-8, atol=1e-10
         )
+
+
+def test_a_condition_holds_for_the_entries_that_it_is_about() -> None:
+    """Where a condition holds, its transpose need not."""
+    C, X = tc.var("C", ("n", "n")), tc.var("X", ("n", "n"))
+    conditions = C > 0, tc.logical_not(C > 0)
+    one = tc.where(C > 0, X, 0)
+    for branch, read in ((one.T, False), (one, True)):
+        assert bool(_read_by_both(conditions, (branch, 2 * X + 2 * X.T))) == read
+    for branch, read in ((one, False), (tc.where(C > 0, 0, X), True)):
+        assert bool(_read_by_both(conditions[::-1], (branch, 2 * X))) == read
 
 
 @pytest.mark.parametrize("name", STEPS)

@@ -165,7 +165,7 @@ def _read_by_both(conditions: Sequence[Expr], branches: Sequence[Expr]) -> Colle
     wanted = one & other
     read = []
     for condition, root in zip(conditions, roots, strict=True):
-        known = dict([_sense(condition)])
+        known = dict([_sense(condition, root[1])])
         read.append(_always_read(root, wanted, known, iter(range(LOOKED))))
     return read[0] & read[1]
 
@@ -182,8 +182,8 @@ def _below(root: Place) -> Iterator[Key]:
                 waiting.append(place)
 
 
-def _sense(condition: Expr) -> tuple[int, bool]:
-    """What a condition is about, and whether it holds where that does."""
+def _sense(condition: Expr, word: Labels) -> tuple[Key, bool]:
+    """The place that a condition is about, and whether it holds where that does."""
     positive = True
     while isinstance(condition, Apply):
         negated = condition.op is operator_named("logical_not")
@@ -192,11 +192,11 @@ def _sense(condition: Expr) -> tuple[int, bool]:
         ):
             break
         condition, positive = condition.args[0], positive is not negated
-    return id(condition), positive
+    return (id(condition), word), positive
 
 
 def _always_read(
-    root: Place, wanted: Collection[Key], known: Mapping[int, bool], looks: Iterator[int]
+    root: Place, wanted: Collection[Key], known: Mapping[Key, bool], looks: Iterator[int]
 ) -> set[Key]:
     """The wanted places that every entry reads, where conditions hold or not as is `known`.
 
@@ -216,7 +216,7 @@ def _always_read(
         elif chosen is None:
             waiting += operands_by_entry(node, word)
         else:
-            about, positive = _sense(chosen[0])
+            about, positive = _sense(chosen[0], word)
             if about in known:
                 waiting.append((chosen[1 if known[about] is positive else 2], word))
             elif len(known) < DEPTH:
