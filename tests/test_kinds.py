@@ -6,6 +6,7 @@ Steps are those of plans for the tables of cases, on the arrays that stand there
 from __future__ import annotations
 
 import inspect
+import itertools
 from collections.abc import Iterator
 from functools import cache
 from typing import Any, NamedTuple
@@ -18,10 +19,13 @@ import tcalc as tc
 from tcalc.backends.functional.program import FunctionalProgram
 from tcalc.backends.numpy.kernels import KERNELS
 from tcalc.ops.matrix.inverse import LU
+from tcalc.plan.kinds.kind import Reading, StepAccess
 from tcalc.plan.kinds.sparse import TAKING_SPARSE
 from tcalc.plan.kinds.table import KINDS
 from tcalc.plan.lowering.make import make_plan
 from tcalc.plan.steps import Plan, Step
+from tcalc.support.arrays import Sizes
+from tcalc.support.machine import Machine
 from tcalc.support.namespaces import NUMPY
 from tests import loop_cases, place_cases
 from tests.cases import CASES
@@ -68,6 +72,25 @@ def programs() -> Iterator[tuple[Any, dict[str, Any]]]:
     yield products()
     g, v = tc.var("g", 5, integer=True), tc.var("v", 8)
     yield v[tc.mod(g * g + tc.arange(5), 8)], {"g": np.arange(5) - 3, "v": np.arange(8.0)}
+    yield along_axes()
+
+
+def along_axes() -> tuple[Any, dict[str, Any]]:
+    """Functions, sums, windows and places along each axis of arrays with two axes and three."""
+    P, Q, x, y = (tc.var(*v) for v in (("P", (7, 5)), ("Q", (4, 6, 3)), ("x", (9, 3)), ("y", (8, 3))))
+    i, j = tc.var("i", 4, integer=True), tc.var("j", (2, 3), integer=True)
+    e = [tc.sum((x[:, None] - y) ** 2, -1), tc.sum(abs(x[:, None] - y), -1)]
+    for a in (P, Q):
+        whole: tuple[Any, ...] = (slice(None),) * (a.ndim - 1)
+        for axis in range(a.ndim):
+            e += [f(a, axis) for f in (tc.sum, tc.max, tc.cumsum, tc.sort, tc.softmax, tc.logsumexp)]
+            for key in (slice(1, None), slice(None, None, 2), slice(2, 3), i, j, 1):
+                f = a[(*whole[:axis], key, *whole[axis:])]
+                e += [f, tc.grad(tc.sum(tc.sin(f)), a)]
+    e += [tc.linalg.inv(Q[:3, :3] @ Q[:3, :3].transpose(0, 2, 1)), P.T @ P, P @ P[:5]]
+    rng = np.random.default_rng(1)
+    data = {v.name: rng.normal(size=v.shape) for v in (P, Q, x, y)}
+    return e, data | {"i": np.array([2, 0, 1, 2]), "j": rng.integers(0, 3, (2, 3))}
 
 
 def products() -> tuple[Any, dict[str, Any]]:
@@ -266,4 +289,72 @@ def test_kernels_over_their_operands(kind: str) -> None:
                 arrays = [np.array(a, order="C") for a in made.arrays]
                 agree(run(made._replace(arrays=arrays), slot), made)
                 done += 1
+    assert done
+
+
+# --- tiles ----------------------------------------------------------------------------------------
+
+
+class Anything(Machine):
+    """A machine on which arrays are wide, or none is, and all operands are small."""
+
+    def is_wide(self, shape: Sizes) -> bool:
+        return self.shortest > 0 and len(shape) > 1
+
+
+MACHINES = [Anything(shortest=k, small=1 << 30, summed=1 << 30) for k in (0, 1)]
+
+
+def part(array: Any, mode: str, low: int, high: int, rows: int) -> Any:
+    """What a tile sees of an array."""
+    if mode == "whole":
+        return array
+    axis = array.ndim - 1 if mode == "columns" else 0
+    assert array.shape[axis] == rows
+    return array[(slice(None),) * axis + (slice(low, high),)]
+
+
+def by_tiles(made: Made, found: Reading, tile: int) -> Any:
+    """The step computed by tiles of some rows, by the reference of its kind."""
+    (rows, read, mode), step = found, made.step
+    assert mode == "sum" or step.shape[len(step.shape) - 1 if mode == "columns" else 0] == rows
+    parts = []
+    for low in range(0, rows, tile):
+        high = min(low + tile, rows)
+        v: list[Any] = [None] * (max(step.out, *step.args) + 1)
+        for slot, array, each in zip(step.args, made.arrays, read, strict=True):
+            v[slot] = np.array(part(np.asarray(array), each, low, high, rows))
+        if not KINDS[step.kind].view and not KINDS[step.kind].allocates:
+            whole = np.zeros(step.shape)
+            v[step.out] = whole if mode == "sum" else part(whole, mode, low, high, rows).copy()
+        if step.kind == "dot":  # which a loop has otherwise
+            v[step.out] = v[step.args[0]] @ v[step.args[1]]
+        elif step.kind == "sum":
+            v[step.out] = v[step.args[0]].sum(step.params)
+        else:
+            KERNELS[step.kind](step, DOUBLE)(v)
+        parts.append(v[step.out])
+    return sum(parts) if mode == "sum" else np.concatenate(parts, -1 if mode == "columns" else 0)
+
+
+@pytest.mark.parametrize("kind", [name for name, row in KINDS.items() if row.tiles])
+def test_tiles_of_a_step_are_steps_on_tiles(kind: str) -> None:
+    """Where a row says what a tile reads, that is enough to make the tile of the result."""
+    tiles = KINDS[kind].tiles
+    assert tiles is not None
+    done = set()
+    for made in steps()[kind]:
+        if not all(isinstance(a, np.ndarray | np.generic) for a in made.arrays):
+            continue
+        shapes = tuple([np.shape(a) for a in made.arrays])
+        turned = [(False,) * len(shapes), tuple([len(shape) == 2 for shape in shapes])]
+        for machine, way in itertools.product(MACHINES, turned):
+            found = tiles(StepAccess(made.step.shape, shapes, made.step.params, way, machine))
+            if found is None or len({*zip(made.step.args, found[1], strict=True)}) > len(
+                {*made.step.args}
+            ):
+                continue
+            done.add(found[2])
+            with np.errstate(all="ignore"):
+                agree(by_tiles(made, found, 2), made)
     assert done
