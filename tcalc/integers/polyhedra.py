@@ -100,7 +100,8 @@ def _bounded(
     form = Affine(terms)
     if not terms or (low is not None and high is not None and low > high):
         return [NEVER]
-    if low == high and low is not None:
+    if low == high:
+        assert low is not None  # there is a bound
         return [Constraint(form - low, True)]
     found = [] if low is None else [Constraint(form - low)]
     return found if high is None else [*found, Constraint(high - form)]

@@ -237,8 +237,8 @@ def _normal_ratio(e: Expr) -> Expr | None:
     """exp(-x^2/2 - log_ndtr(x)), whose terms grow and cancel below 0."""
     (exponent,) = e.args
     count = len(terms_of(exponent))
-    for coef, row in map(split_coef, terms_of(exponent)):
-        if coef != Coef(-1) or not isinstance(row, Apply) or row.op is not TABLE["log_ndtr"]:
+    for _, row in map(split_coef, terms_of(exponent)):
+        if not isinstance(row, Apply) or row.op is not TABLE["log_ndtr"]:
             continue
         (x,) = row.args
         rest = add([exponent, row, 0.5 * x * x])

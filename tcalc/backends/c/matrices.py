@@ -68,7 +68,7 @@ def _weighted(frame: Frame, step: Step) -> str:
         for slot in step.args
     ]
     (m, n), k = frame.arrays[step.args[0]].shape, out.shape[1]
-    if k > 1 and out.strides[1] != 1:
+    if out.strides[1] != 1:
         return ""
     given = f"{w}, {a}, {first!r}, {c}, {second!r}, p{step.out}, {out.strides[0]}"
     return f"weighted({given}, {int(step.out in frame.adding)}, {m}, {n}, {k});"

@@ -113,9 +113,9 @@ def _diagonal(e: Expr, word: Labels, kept: list[int]) -> Expr:
 
 
 def without_identity(directions: Sequence[Expr]) -> list[Expr] | None:
-    """The directions without one that is the identity; None where none is."""
+    """The directions, which have no coefficients, without one that is the identity, or None."""
     for k, e in enumerate(directions):
-        if not isinstance(e, Einsum) or e.args or e.coef != ONE or e.out[-1] != e.out[-2]:
+        if not isinstance(e, Einsum) or e.args or e.out[-1] != e.out[-2]:
             continue
         if len(set(e.out)) == len(e.out) - 1:
             return [*directions[:k], *directions[k + 1 :]]

@@ -115,7 +115,7 @@ def _polynomial(g: Scalar, a: Expr, directions: list[Expr]) -> Expr | None:
     value = numeric_value(slope)
     if any(isinstance(node, Apply) for node in g.nodes[0]):
         return None  # a derivative can be zero everywhere but at a kink
-    if directions and value == 0:
+    if value == 0:
         return zeros_node(a.shape)
     if len(directions) == 1 and value is not None:
         return scale(_symmetric_part(directions[0]), number(value))
