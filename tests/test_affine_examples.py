@@ -90,6 +90,10 @@ def test_arrays_of_labels_do_not_overflow() -> None:
     grid = (i + 2 * k - 1).evaluate({"i": np.arange(3)[:, None], "k": np.arange(2)})
     np.testing.assert_array_equal(grid, [[-1, 1], [0, 2], [1, 3]])
     assert Quotient(i, HUGE).ceil({"i": np.array([-1, 0, 1])}).tolist() == [0, 0, 1]  # type: ignore[union-attr]
+    for last in (2**63 - 1, 2**63):  # the last divisor of 64 bits, and the first that is none
+        ends = np.array([-(2**63), -1, 0, 2**63 - 1])
+        floors = Quotient(i, last).floor({"i": ends})
+        assert floors.tolist() == [int(end) // last for end in ends]  # type: ignore[union-attr]
     with pytest.raises(TypeError):
         i.evaluate({"i": np.array([0.5])})
     bounds = Range("k", (Quotient(Affine()), Quotient(j - HUGE)), (Quotient(j, 2),))

@@ -77,13 +77,17 @@ def programs() -> Iterator[tuple[Any, dict[str, Any]]]:
 
 def along_axes() -> tuple[Any, dict[str, Any]]:
     """Functions, sums, windows and places along each axis of arrays with two axes and three."""
-    P, Q, x, y = (tc.var(*v) for v in (("P", (7, 5)), ("Q", (4, 6, 3)), ("x", (9, 3)), ("y", (8, 3))))
+    P, Q, x, y = (
+        tc.var(*v) for v in (("P", (7, 5)), ("Q", (4, 6, 3)), ("x", (9, 3)), ("y", (8, 3)))
+    )
     i, j = tc.var("i", 4, integer=True), tc.var("j", (2, 3), integer=True)
     e = [tc.sum((x[:, None] - y) ** 2, -1), tc.sum(abs(x[:, None] - y), -1)]
     for a in (P, Q):
         whole: tuple[Any, ...] = (slice(None),) * (a.ndim - 1)
         for axis in range(a.ndim):
-            e += [f(a, axis) for f in (tc.sum, tc.max, tc.cumsum, tc.sort, tc.softmax, tc.logsumexp)]
+            e += [
+                f(a, axis) for f in (tc.sum, tc.max, tc.cumsum, tc.sort, tc.softmax, tc.logsumexp)
+            ]
             for key in (slice(1, None), slice(None, None, 2), slice(2, 3), i, j, 1):
                 f = a[(*whole[:axis], key, *whole[axis:])]
                 e += [f, tc.grad(tc.sum(tc.sin(f)), a)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -147,3 +149,62 @@ def test_products_with_the_same_array_turned(n, backend):
         step = tc.compile(tc.einsum(spec, x, x), backend=backend)
         assert "crossed" in {s.kind for s in step.plan_for().steps}
         np.testing.assert_allclose(step(x=a), np.einsum(spec, a, a, optimize=True), atol=1e-9)
+
+
+# --- functions of axes ---------------------------------------------------------------------------
+
+L = tc.linalg
+#: Functions of three axes and of matrices in the last two, each of which has a form in C.
+OF_AXES: list[Any] = [
+    *[lambda v, f=f, a=a: f(v, axis=a) for f in (tc.max, tc.min, tc.logsumexp, L.norm)
+      for a in (0, 1, 2, (0, 1), (1, 2))],
+    lambda v: v @ v, lambda v: v @ v.transpose(0, 2, 1), lambda v: v[0] @ v[1],
+    lambda v: v[0].T @ v[0], lambda v: v @ v[0, 0], lambda v: v[1, :, 0] @ v,
+    lambda v: tc.sum(v * v[::-1], 2),
+    lambda v: tc.einsum("aij,bjk->abik", v, v),
+    lambda v: tc.einsum("aij,jib->ab", v, v.transpose(2, 1, 0)),
+    lambda v: L.inv(v), lambda v: L.det(v), lambda v: L.logdet(v), lambda v: L.adj(v),
+    lambda v: L.cholesky(v @ v.transpose(0, 2, 1)), lambda v: L.tri_inverse(tc.tril(v)),
+    lambda v: L.logdet(v @ v.transpose(0, 2, 1)), lambda v: L.lq(v)[0], lambda v: L.lq(v[0])[1],
+    lambda v: L.eigh(v + v.transpose(0, 2, 1))[0], lambda v: abs(L.eigh(v[1] + v[1].T)[1]),
+    lambda v: tc.sum((v[0][:, None] - v[1]) ** 2, -1), lambda v: tc.triu(v),
+    lambda v: tc.diagonal(v, 0, 1, 2),
+]  # fmt: skip
+#: Numbers of them, of which derivatives are taken.
+OF_ALL: list[Any] = [
+    *[lambda v, f=f, a=a: tc.sum(tc.sin(f(v, axis=a))) for f in (tc.max, tc.min, L.norm)
+      for a in (0, 1, 2, (1, 2), (0, 2))],
+    lambda v: tc.sum(L.det(v)), lambda v: tc.sum(L.cholesky(v @ v.transpose(0, 2, 1)) ** 3),
+    lambda v: tc.sum(L.eigh(v + v.transpose(0, 2, 1))[0] ** 3),
+]  # fmt: skip
+#: Ways in which an array lies in memory, all of extents 3, 4 and 4.
+LYING: dict[str, tuple[tuple[int, ...], Any]] = {
+    "in order": ((3, 4, 4), lambda x: x),
+    "columns": ((3, 4, 4), lambda x: x.transpose(0, 2, 1)),
+    "items last": ((4, 4, 3), lambda x: x.transpose(2, 0, 1)),
+    "items between": ((4, 3, 4), lambda x: x.transpose(1, 2, 0)),
+    "every second": ((6, 8, 8), lambda x: x[::2, 1::2, ::2]),
+    "rows of more": ((3, 6, 7), lambda x: x[:, 1:5, 2:6]),
+    "backwards": ((3, 4, 4), lambda x: x[::-1, ::-1, ::-1]),
+}
+
+
+@pytest.mark.parametrize("name", LYING)
+def test_functions_of_axes_however_they_lie(name: str) -> None:
+    """By C of a view, and by NumPy of the copy."""
+    shape, view = LYING[name]
+    data = np.random.default_rng(7).normal(size=shape)
+    X, Y = tc.var("X", shape), tc.var("Y", (3, 4, 4))
+    both = []
+    for x, v, backend in ((X, view(X), "c"), (Y, Y, "numpy")):
+        results = [[f(v) for f in OF_AXES], [tc.grad(f(v), x) for f in OF_ALL]]
+        given = {"X": data} if x is X else {"Y": np.ascontiguousarray(view(data))}
+        both.append(tc.compile(results, backend=backend)(**given))
+    (found, gradients), (wanted, slopes) = both
+    for slope in slopes:
+        whole = np.zeros(shape)
+        view(whole)[...] = slope
+        wanted.append(whole)
+    for k, (one, other) in enumerate(zip([*found, *gradients], wanted, strict=True)):
+        size = abs(other).max()
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-10 * size, err_msg=str(k))

@@ -31,6 +31,9 @@ def test_formulas() -> None:
     assert tc.to_latex(gradient) == r"\operatorname{L}_{\mathrm{expm}}(A, C)^{\top}"
     S = tc.var("S", ("n", "n"), symmetric=True)
     assert str(tc.grad(tc.trace(la.expm(S)), S)) == "expm(S)"
+    t = tc.var("t")  # along the identity an exponential is its own derivative
+    shifted = tc.trace(C @ la.expm(S + t * tc.eye("n")))
+    assert str(tc.grad(tc.grad(shifted, t), t)) == "tr(expm_frechet(S + t*eye(n), C))"
     bounded = tc.grad(eigenvalue_sum(S, tc.arctan), S)
     assert str(bounded) == "matrix_function(S, 1/(x^2 + 1))"
     assert tc.to_latex(bounded) == r"\left(x \mapsto \frac{1}{x^{2} + 1}\right)(S)"

@@ -187,3 +187,21 @@ def test_text_of_kronecker_products_and_columns() -> None:
         tc.parse("v + vec(A)", v="n", A=("m", "n"))
     with pytest.raises(tc.ShapeError, match="takes a matrix"):
         tc.parse("vec(v)", v="n")
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_diagonals_of_what_is_split_are_not_all_of_it(turned: bool) -> None:
+    """Splits of two arrays that meet entry by entry are one sum; on their diagonal they are not."""
+    a, b = tc.var("a", 9), tc.var("b", 9)
+    data = {"a": np.arange(9.0), "b": np.arange(9.0) ** 2}
+    A, B = (v.reshape(3, 3).T if turned else v.reshape(3, 3) for v in (a, b))
+    one, two = (data[k].reshape((3, 3), order="F" if turned else "C") for k in "ab")
+    for e, wanted in (
+        (tc.trace(A), 12.0),
+        (tc.sum(tc.diag(A) * tc.diag(B)), 64 + 512.0),
+        (tc.trace(A @ B), np.trace(one @ two)),
+        (tc.sum(A * B), 1296.0),
+        (tc.sum(A * B.T), np.sum(one * two.T)),
+        (tc.einsum("ij,ik->", A, B), np.sum(one.sum(1) * two.sum(1))),
+    ):
+        assert float(tc.simplify(e)({k: data[k] for k in e.variables})) == wanted

@@ -6,13 +6,16 @@ import copy
 import pickle
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 import pytest
+import scipy.linalg
 
 import tcalc as tc
 from tcalc.structured.solvers import choose
+from tcalc.structured.solvers.by_names import ByNames
 from tcalc.structured.solvers.dense import Dense
 from tcalc.structured.tensor import Structured
 from tcalc.structured.terms.numeric_terms import Terms
@@ -270,3 +273,91 @@ def test_signs_of_nearly_symmetric_matrices_are_those_of_their_symmetric_parts(
     assert Dense(nearly, "the matrix").definite == (least > 0) == (shift > 0)
     nearly[0, 1] += 1
     assert not Dense(nearly, "the matrix").definite
+
+
+# --- arrays of a device ---------------------------------------------------------------------------
+
+
+class Names:
+    """NumPy and SciPy under the names that libraries for devices have."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(np, name)
+
+    def errstate(self, **options: Any) -> Any:
+        return nullcontext()
+
+    def solve_triangular(self, a: Any, b: Any, **options: Any) -> Any:
+        if a.ndim == 2:
+            return scipy.linalg.solve_triangular(a, b, **options)
+        each = [scipy.linalg.solve_triangular(m, c, **options) for m, c in zip(a, b, strict=True)]
+        return np.stack(each)
+
+
+def of_eigenvalues(*values: float) -> Any:
+    """A symmetric matrix with these eigenvalues."""
+    q = np.linalg.qr(np.random.default_rng(3).normal(size=(len(values),) * 2))[0]
+    a = q * values @ q.T
+    return (a + a.T) / 2
+
+
+SKEW = np.tri(3, k=-1) - np.tri(3, k=-1).T
+GOOD, BAD = of_eigenvalues(1, 2, 5), of_eigenvalues(-1, 2, 5)
+#: Matrices; are they definite but for rounding, and what are they solved with?
+REGULAR: dict[str, tuple[Any, bool, str]] = {
+    "definite": (GOOD, True, "Cholesky"),
+    "nearly symmetric": (GOOD + 1e-7 * SKEW, True, "LU"),
+    "not so nearly": (GOOD + 1e-3 * SKEW, False, "LU"),
+    "indefinite": (BAD, False, "LU"),
+    "nearly symmetric, indefinite": (BAD + 1e-7 * SKEW, False, "LU"),
+    "general": (GOOD + SKEW, False, "LU"),
+    "ill conditioned": (of_eigenvalues(-1, 1e-9, 5), False, "LU"),
+    "pivots far apart": (np.diag([1e-15, 1.0, 1.0]), False, "LU"),
+    "several": (np.stack([GOOD, np.eye(3)]), True, "Cholesky"),
+    "one is indefinite": (np.stack([GOOD, BAD]), False, "LU"),
+    "none": (np.zeros((0, 0)), True, "Cholesky"),
+}
+LOST = np.diag([1.0, 0.0, 2.0])
+NO_INVERSE: dict[str, tuple[Any, str]] = {
+    "singular": (LOST, "^it is singular; "),
+    "ill conditioned": (of_eigenvalues(-1, 1e-17, 1), r"^it is singular \(reciprocal condition "),
+    "the second": (np.stack([BAD, LOST]), "^it 1 is singular; "),
+    "the second, ill conditioned": (
+        np.stack([BAD, of_eigenvalues(-1, 1e-17, 1)]), r"^it 1 is singular \(rec",
+    ),
+    "not finite": (np.full((3, 3), np.nan), "^it has entries that are not finite"),
+}  # fmt: skip
+
+
+@pytest.fixture
+def by_names(monkeypatch: pytest.MonkeyPatch) -> Callable[[Any], ByNames]:
+    monkeypatch.setattr("tcalc.structured.solvers.by_names.namespace_of", lambda array: Names())
+    return lambda a: ByNames(a, "it")
+
+
+@pytest.mark.parametrize("name", REGULAR)
+def test_factors_by_names_are_numpys(name: str, by_names: Callable[[Any], ByNames]) -> None:
+    a, definite, kind = REGULAR[name]
+    found, b = by_names(a), np.random.default_rng(0).normal(size=(*a.shape[:-1], 2))
+    assert (found.kind, found.definite) == (kind, definite)
+    digits = 4e-15 * np.max(np.linalg.cond(a), initial=1) if a.size else 0
+    for got, wanted in (
+        (found.solve(b), np.linalg.solve(a, b)),
+        (found.inverse(), np.linalg.inv(a)),
+    ):
+        np.testing.assert_allclose(got, wanted, atol=digits * abs(wanted).max(initial=0))
+    sums = a.sum(axis=-1, keepdims=True)  # a residual is small whatever the condition
+    np.testing.assert_allclose(a @ found.solve(sums), sums, rtol=0, atol=1e-13)
+    assert found.solve(b[..., :0]).shape == (*a.shape[:-1], 0)
+    for part, wanted in zip(found.slogdet(), np.linalg.slogdet(a), strict=True):
+        np.testing.assert_allclose(part, wanted, rtol=1e-13, atol=1e-14)
+        assert isinstance(part, float) == (a.ndim == 2)
+    if kind == "Cholesky":
+        assert (found.inverse() == found.inverse().mT).all()
+
+
+@pytest.mark.parametrize("name", NO_INVERSE)
+def test_singular_matrices_by_names_are_told(name: str, by_names: Callable[[Any], ByNames]) -> None:
+    a, words = NO_INVERSE[name]
+    with pytest.raises(np.linalg.LinAlgError, match=words):
+        by_names(a)

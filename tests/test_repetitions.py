@@ -1,0 +1,87 @@
+"""Loops of random steps are laid side by side where all are equal, and nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tcalc as tc
+from tcalc.loops.rolling import rolled
+from tests.test_rolled_loops import ROWS, STEPS, W, loops_in
+
+#: What a step does with its state: `v` is a number, `k` a place, `c` an array of this step.
+MOVES: list[Callable[..., Any]] = [
+    lambda xp, s, w, x, v, k, c: xp.sin(s) + v * w[0],
+    lambda xp, s, w, x, v, k, c: xp.cos(s) - s * v,
+    lambda xp, s, w, x, v, k, c: w @ s + x[k],
+    lambda xp, s, w, x, v, k, c: xp.tanh(w.T @ s),
+    lambda xp, s, w, x, v, k, c: s * x[k] - c,
+    lambda xp, s, w, x, v, k, c: xp.array(c) * xp.exp(-s * s),
+    lambda xp, s, w, x, v, k, c: (s @ w[1]) * x[k] * v,
+    lambda xp, s, w, x, v, k, c: w[1] * s + xp.sum(s) * v,
+    lambda xp, s, w, x, v, k, c: xp.where(s > v, s, 0.5 * s) + w[0],
+    lambda xp, s, w, x, v, k, c: s[::-1] + c * s,
+    lambda xp, s, w, x, v, k, c: xp.cumsum(s) * 0.3,
+    lambda xp, s, w, x, v, k, c: xp.maximum(s, x[k]) - xp.minimum(s, w[0]),
+    lambda xp, s, w, x, v, k, c: xp.where(xp.arange(3) >= k % 3, s, w[0]),
+]
+
+
+def random_loop(seed: int) -> tuple[Callable[..., Any], bool]:
+    """A loop whose steps are a few of the moves, and whether they are all alike.
+
+    Where they are not, one step has another move; else numbers, arrays and places may differ, or
+    those of the first steps.
+    """
+    rng = np.random.default_rng(seed)
+    moves = [MOVES[m] for m in rng.choice(len(MOVES), rng.integers(2, 4), replace=False)]
+    other, odd, place = MOVES[rng.integers(len(MOVES))], rng.integers(4, STEPS - 4), len(moves) - 1
+    alike = bool(rng.random() < 0.6) or other is moves[place]
+    turned, kept = rng.random(2) < 0.5
+    latest = (0, STEPS, STEPS // 2)[rng.integers(3)]
+    values, arrays = rng.normal(size=STEPS), rng.normal(size=(STEPS, 3))
+
+    def program(xp: Any, w: Any, x: Any) -> Any:
+        s, r, left = x[2], x[3], 0.0
+        for t in range(STEPS):
+            n = min(t, latest)
+            k = STEPS - 1 - n if turned else n
+            for m, move in enumerate(moves):
+                chosen = other if not alike and t == odd and m == place else move
+                s = 0.8 * xp.tanh(chosen(xp, s, w, x, values[n], k, arrays[n])) + 0.1 * r
+            r, left = s, left + xp.sum(xp.sin(s)) if kept else left
+        return xp.sum(s) + left + r[1]
+
+    return program, alike
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_loops_are_those_that_python_runs(seed: int) -> None:
+    """A step that differs is no other step: values are NumPy's, of equal steps by one fold."""
+    program, alike = random_loop(seed)
+    w, x = tc.var("W", (3, 3)), tc.var("x", (STEPS, 3))
+    e = program(tc.numpy, w, [x[t] for t in range(STEPS)])
+    (found,) = rolled([e], lambda rows: None)
+    given = {v.name: {"W": W, "x": ROWS}[v.name] for v in e.variables.values()}
+    wanted = program(np, W, ROWS)
+    np.testing.assert_allclose(e(given), wanted, rtol=1e-10)
+    np.testing.assert_allclose(found(given), wanted, rtol=1e-10)
+    if alike:
+        assert loops_in(found)
+
+
+def test_ends_of_ranges_are_no_places() -> None:
+    """Ones from a place on, or at one place, which differs from step to step."""
+    s = tc.var("s", 30)
+    for sign, least in (("=", True), (">", False)):
+        e, wanted = s, ROWS.ravel()[:30]
+        for t in range(STEPS):
+            own = tc.parse_index(f"f[i=0..29] = 1 - 0.5*(i {sign}= {t})", s=30)
+            e, at = tc.sin(e) * own, np.arange(30)
+            wanted = np.sin(wanted) * (1 - 0.5 * (at == t if least else at >= t))
+        (found,) = rolled([e], lambda rows: None)
+        assert bool(loops_in(found)) == least
+        np.testing.assert_allclose(found(s=ROWS.ravel()[:30]), wanted, rtol=1e-12)
