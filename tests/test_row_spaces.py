@@ -11,8 +11,10 @@ import pytest
 
 import tcalc as tc
 from benchmarks.problems.linear_regression import LQ, simulated
-from tcalc.graph.normal import bare
+from tcalc.graph.normal import bare, einsum
+from tcalc.ops.matrix.row_spaces import DUAL, INVERSE, PROJECTOR, row_space
 from tcalc.plan.steps import Plan
+from tcalc.rules.row_spaces import of_factors
 from tests.test_operators import differences
 
 L = tc.linalg
@@ -233,3 +235,22 @@ def test_arrays_keep_the_digits_of_reflectors() -> None:
     wanted = np.linalg.lstsq(rows.T, target, rcond=None)[0]
     solved = tc.compile(L.tri_inverse(factor).T @ (q @ t))(M=rows, t=target)
     assert abs(solved - x).max() < 10 * abs(wanted - x).max()
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+def test_the_matrix_that_a_dual_basis_meets_goes(scaled: bool) -> None:
+    """W' A is P and G A is W for the inverse W' of the rows of A and G = (A A')^-1.
+
+    Also of A with scaled columns, whose factors stand among others, whatever axes are called.
+    """
+    scale, y = tc.exp(t), tc.var("y", "k")
+    a = M * scale if scaled else M
+    dual, inverse, projector = (row_space(name, a, ()) for name in (DUAL, INVERSE, PROJECTOR))
+    for n, k, j in ((0, 1, 2), (1, 2, 0), (2, 0, 1), (1, 0, 2)):
+        times, of = ([M, scale, y], [(n, j), (j,), (j,)]) if scaled else ([M, y], [(n, j), (j,)])
+        for one, word, other in ((dual, (n, k), projector), (inverse, (k, n), dual)):
+            found, wanted = (
+                of_factors([einsum([one, *times], [word, *of], (k,))]),
+                of_factors([einsum([other, y], [(k, j), (j,)], (k,))]),
+            )
+            assert found[0] is wanted[0]

@@ -202,3 +202,26 @@ def test_weighted_log_sums_are_printed_and_read() -> None:
     found = space["f"](*at)
     np.testing.assert_allclose(found["e"], special.logsumexp(at[0], b=at[1]), rtol=1e-15)
     np.testing.assert_allclose(found["g"], at[1] * np.exp(at[0] - found["e"]), rtol=1e-15)
+
+
+TAKEN_AWAY: dict[str, Callable[..., Any]] = {
+    "a + log(1 - exp(b - a))": lambda f, a, b, c: f.log(f.exp(a) - f.exp(b)),
+    "a + log(1 - exp(b + 2*c - a))": lambda f, a, b, c: f.log(f.exp(a) - f.exp(b) * f.exp(c) ** 2),
+    "log(1 - 2*exp(b - logaddexp(a, c))) + logaddexp(a, c)": (
+        lambda f, a, b, c: f.log(f.exp(a) + f.exp(c) - 2 * f.exp(b))
+    ),
+    "log(sigmoid(a - b) - c*sigmoid(b - a)) + logaddexp(b, a)": (
+        lambda f, a, b, c: f.log(f.exp(a) - f.exp(b) * c)
+    ),
+}
+
+
+@pytest.mark.parametrize("form", TAKEN_AWAY)
+def test_what_is_taken_away_is_no_summand_of_the_largest(form: str) -> None:
+    """A logarithm wants its sum positive: then terms with a sign below it are the smaller ones."""
+    e = tc.simplify(TAKEN_AWAY[form](tc, a, b, c))
+    assert str(e) == form
+    at = {"a": 1000.0, "b": 998.5, "c": 0.3}
+    with mp.workdps(1500):
+        wanted = float(TAKEN_AWAY[form](EXACT, *map(mp.mpf, at.values())))
+    assert float(e({name: at[name] for name in e.variables})) == pytest.approx(wanted, rel=1e-15)

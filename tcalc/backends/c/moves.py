@@ -93,8 +93,7 @@ def _segments(frame: Frame, step: Step) -> str:
         return ""
     rest = [k for k in range(len(shape)) if k != axis]
     one, *strides = frame.result(step).strides
-    first = f"p{i}[i{axis} * {apart}L]" if axis >= 0 else f"p{i}[0]"
-    at = f"p{o}[{first} * {one}L + {_sum(strides, rest)}]"
+    at = f"p{o}[p{i}[i{axis} * {apart}L] * {one}L + {_sum(strides, rest)}]"
     return f"{_zeros(frame, step)} {_loops(shape)}{at} += {_read(frame, a, shape)};"
 
 

@@ -70,10 +70,7 @@ def _segments(step: Step, dtype: np.dtype[Any]) -> Run:
     def run(v: Slots) -> None:
         array, index, out = v[a], v[i].reshape(-1), v[o]
         columns = prod(out.shape[1:])
-        if axis < 0:  # a single place
-            out.fill(0)
-            out[index[0]] = array
-        elif columns == 1:
+        if columns == 1:
             out.reshape(-1)[...] = np.bincount(index, array.reshape(-1), count)
         else:
             values = np.moveaxis(array, axis, 0).reshape(len(index), columns)

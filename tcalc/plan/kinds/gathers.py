@@ -68,9 +68,8 @@ def _by_segment(shape: Sizes, params: Params, array: Sizes, index: Sizes) -> Siz
 def _segments(xp: Any, result: Result, params: Params, a: AnyArray, index: AnyArray) -> AnyArray:
     (axis,) = params
     index, columns = xp.reshape(index, (-1, 1)), prod(result.shape[1:])
-    rows = a if axis < 0 else xp.moveaxis(a, axis, 0)
     flat = index * columns + xp.arange(columns)
-    return totals(xp, result, flat, xp.reshape(rows, flat.shape))
+    return totals(xp, result, flat, xp.reshape(xp.moveaxis(a, axis, 0), flat.shape))
 
 
 def _count(xp: Any, result: Result, params: Params, index: AnyArray) -> AnyArray:
@@ -117,8 +116,7 @@ GATHERS = [
         shape=_taken, flops=one_each, reference=_take, tiles=tiles.taken,
     ),
     Kind(
-        name="segments",
-        params={"axis": "whose entries are added by segment, or -1: the array is one entry"},
+        name="segments", params={"axis": "whose entries are added by segment"},
         shape=_by_segment, flops=one_read, reference=_segments, tiles=tiles.segmented,
     ),
     Kind(name="count", shape=given, flops=one_read, reference=_count),

@@ -131,7 +131,7 @@ def segmented(step: StepAccess) -> Reading | None:
     """Entries added by segment: a tile has a part of each."""
     (array, _), (axis,) = step.shapes, step.params
     last = len(array) - 1
-    if axis < 0 or axis == last or not step.machine.is_wide(step.shape):
+    if axis == last or not step.machine.is_wide(step.shape):
         return None
     return _moved(step, len(step.shape) - 1, [last, None])
 

@@ -173,16 +173,19 @@ def _summed(
     keep: set[int],
     sizes: Mapping[int, int],
 ) -> SlotWord:
-    """Entries of an array added at their places in a result that is 0 elsewhere."""
+    """Entries of an array added at their places in a result that is 0 elsewhere.
+
+    The array has all labels of the places.
+    """
     chosen = {label for p in parts for label in p.labels}
     order = tuple([label for label in x[1] if label in chosen])
     sizes = {**sizes, **sized(b, x)}
     own = tuple([label for label in order if label in keep])
     index = _combined(b, [*own, *parts], order, sizes)
-    before = x[1][: x[1].index(order[0])] if order else ()
+    before = x[1][: x[1].index(order[0])]
     after = tuple([label for label in x[1] if label not in before + order])
-    slot, word = merged(b, *x, [order], before + order + after) if order else x
-    axis = word.index(order[0]) if order else -1
+    slot, word = merged(b, *x, [order], before + order + after)
+    axis = word.index(order[0])
     kept = own + tuple([p.value for p in parts])
     count = prod([sizes[label] for label in kept])
     shape = (count, *[sizes[label] for label in before + after])
