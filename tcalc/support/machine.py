@@ -57,6 +57,9 @@ class Machine:
     short, shortest : int
         Extent of the last axis below which loops over it cost more than what they do, and below
         which they cost more than moving another one there.
+    squares : int
+        Entries of rows up to which differences are what squared distances are made of, however they
+        are written: loops that square and sum them cost less than to write a product and read it.
     unrolled, tiny : int
         Multiply-adds per entry of a batch up to which they are made for the whole batch, one at a
         time; and those of a matrix kernel that are cheaper than calling it.
@@ -100,6 +103,7 @@ class Machine:
     summed: int = 1 << 12
     short: int = 64
     shortest: int = 16
+    squares: int = 0
     unrolled: int = 128
     tiny: int = 32
     many: int = 1 << 16
@@ -130,7 +134,7 @@ class Machine:
 #: What is assumed where no back end is named: NumPy, on a common processor.
 NOMINAL_MACHINE = Machine()
 #: Where steps are compiled to C: nothing is called for each, and all forms have a routine.
-COMPILED_MACHINE = Machine(call=1, forms=FORMS)
+COMPILED_MACHINE = Machine(call=1, forms=FORMS, squares=15)
 
 
 # --- memory ---------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from ...plan.steps import VIEW, Plan, Step
 from ...support.arrays import Sizes
 from ...support.records import NamedTuple
 from .correlations import correlate
-from .frames import Frame
+from .frames import Frame, StridedArray
 from .loopnests import COperand, Count, CStatement, Nest, aligned
 from .matrices import CALLS
 from .moves import MOVES, packed
@@ -108,18 +108,25 @@ class Source:
         return f"if ({check}) {{ FAIL; }} else {Nest(shape, [made], {step.out}).text()}"
 
     def _join(self, shape: Sizes, statement: CStatement) -> None:
-        """Put a statement into the last group of its shape that it can be moved to.
+        """Put a statement where it belongs (`_place_of`)."""
+        found = self._place_of(shape, statement)
+        if isinstance(found, FusedStatements):
+            found.statements.append(statement)
+        else:
+            self.items.insert(found, FusedStatements(shape, [statement]))
 
-        Where there is none, it is a group of its own, before larger ones that it can be moved over,
-        so that what reads it may become part of these.
+    def _place_of(self, shape: Sizes, statement: CStatement) -> FusedStatements | int:
+        """The last group of its shape that a statement can be moved to.
+
+        Where there is none, where it is a group of its own: before larger ones that it can be moved
+        over, so that what reads it may become part of these.
         """
         at = len(self.items)
         for k in range(at - 1, max(at - REACH, 0) - 1, -1):
             item = self.items[k]
             if isinstance(item, FusedStatements):
                 if _alike(item.shape, shape) and self._fits(item, statement):
-                    item.statements.append(statement)
-                    return
+                    return item
                 reads = {self.frame.memory(a.slot) for s in item.statements for a in s.args}
                 writes = {self.frame.memory(s.out.slot) for s in item.statements}
             else:
@@ -131,7 +138,7 @@ class Source:
                 break
             if isinstance(item, FusedStatements) and prod(item.shape) > prod(shape):
                 at = k
-        self.items.insert(at, FusedStatements(shape, [statement]))
+        return at
 
     def _fits(self, group: FusedStatements, new: CStatement) -> bool:
         """Do the statements see the same, entry by entry, as one after the other?"""
@@ -175,7 +182,9 @@ class Source:
             pair = [self.frame.operand(a, whole) for a in step.args]
             return self._summed(step, whole, pair, frozenset({len(whole) - 1}), "{0} * {1}")
         if step.kind == "dot":
-            return self._small_product(step)
+            return self._small_product(step) or self._by_vector(step)
+        if step.kind == "matmul":
+            return self._by_vector(step)
         if step.kind == "einsum":
             return self._einsum(step)
         if step.kind == "correlate" and step.flops <= FEW_PRODUCTS:
@@ -209,6 +218,39 @@ class Source:
         right = (*[0] * (len(one.shape) - 1), *two.strides[1:], two.strides[0])
         pair = [COperand(a, s) for a, s in zip(step.args, (left, right), strict=True)]
         return self._summed(step, shape, pair, frozenset({len(shape) - 1}), "{0} * {1}")
+
+    def _by_vector(self, step: Step) -> tuple[Sizes, list[CStatement]] | None:
+        """Matrices by vectors, in the loops that make the entries of one of them.
+
+        A routine would have these written first, and read them again.
+        """
+        one, two, out = [self.frame.arrays[a] for a in (*step.args, step.out)]
+        if len(one.shape) == 1:
+            one, out = [StridedArray((1, *x.shape), (0, *x.strides)) for x in (one, out)]
+        if len(two.shape) == 1:
+            two, out = [StridedArray((*x.shape, 1), (*x.strides, 0)) for x in (two, out)]
+        (m, k), n = one.shape[-2:], two.shape[-1]
+        if (m == 1) == (n == 1):
+            return None
+        lead, kept = out.shape[:-2], slice(1, 3) if m == 1 else slice(2)
+
+        def operand(slot: int, x: StridedArray, last: Sizes) -> COperand:
+            before = aligned(lead, x.shape[:-2], x.strides[:-2])
+            return COperand(slot, (*before, *last[kept]))
+
+        args = (
+            operand(step.args[0], one, (*one.strides[-2:], 0)),
+            operand(step.args[1], two, (0, *two.strides[-2:])),
+        )
+        result = operand(step.out, out, (out.strides[-2], 0, out.strides[-1]))
+        shape, axes = (*lead, *(m, k, n)[kept]), frozenset({len(lead) + int(m != 1)})
+        adding = step.out in self.frame.adding
+        statement = CStatement(result, "{0} * {1}", args, axes, adding)
+        group = self._place_of(shape, statement)
+        made = group.statements if isinstance(group, FusedStatements) else []
+        if {s.out.slot for s in made}.isdisjoint(step.args):
+            return None
+        return shape, [statement]
 
     def _correlation(self, step: Step) -> tuple[Sizes, list[CStatement]]:
         """Windows, whose first or last axes are summed with the last ones of the other operand."""

@@ -29,7 +29,7 @@ from .orthonormal import orthonormal
 from .spellings import (
     LoweringChoice,
     ahead,
-    differences_of_short_rows,
+    differences_of_rows,
     multiplied_out,
     rows_inside,
     summed_inside,
@@ -89,7 +89,8 @@ def make_plan(
         best = _prepared(roots, given)
         if respelled is not None and best.lowered.worth(len(postorder(best.roots))):
             others = respelled()
-            best = best if others is None else least_time([best, _prepared(others, given)])
+            # Of equal ones the one that more spellings have in common.
+            best = best if others is None else least_time([_prepared(others, given), best])
         lowering, outputs, *_ = best.lowered
     else:
         lowering, outputs, *_ = lowered_in(roots, given)
@@ -264,6 +265,7 @@ def lowered_in(
 
 def _prepared(roots: Sequence[Expr], given: Given) -> Tried:
     """The best way to lower the roots, with what only plans have in them."""
+    roots = differences_of_rows(roots, given.sizes, given.machine.squares)
     roots = _gathered(with_windows(roots, given), given)
     kernels = given.memo.with_kernels
     return stepwise(roots, given, lambda e: ahead(kernels(e), given.sizes, given.machine))
@@ -328,7 +330,7 @@ def spelled_otherwise(roots: Sequence[Expr], lowered: Lowered, given: Given) -> 
         by_products, by_halves = traced(roots)
         spellings = [multiplied_out(roots), factored(roots), by_products, orthonormal(roots)]
         if not given.unfused:
-            apart = differences_of_short_rows(roots, given.sizes, given.machine)
+            apart = differences_of_rows(roots, given.sizes, given.machine.shortest - 1)
             spellings += [fused(apart), *by_triangles([roots, *spellings])]
         if not given.unfused or "congruence" in given.machine.forms:
             spellings.append(by_halves())

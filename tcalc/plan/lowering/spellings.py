@@ -50,14 +50,14 @@ def multiplied_out(roots: Sequence[Expr]) -> list[Expr]:
     return rewritten(roots, change)
 
 
-def differences_of_short_rows(
-    roots: Sequence[Expr], sizes: Mapping[str, int], machine: Machine
+def differences_of_rows(
+    roots: Sequence[Expr], sizes: Mapping[str, int], longest: int
 ) -> list[Expr]:
-    """The roots with squared distances of short rows by differences, made by no product."""
+    """The roots with squared distances of rows up to a length by differences, and no product."""
 
     def short(e: Einsum) -> bool:
         summed = [extent for label, extent in enumerate(e.extents) if label not in e.out]
-        return prod([extent_of(extent, sizes) for extent in summed]) < machine.shortest
+        return prod([extent_of(extent, sizes) for extent in summed]) <= longest
 
     return by_differences(roots, short)
 
