@@ -10,6 +10,11 @@ from typing import Any
 
 import numpy as np
 
+#: Columns of which LAPACK makes blocks where the workspace has room, and entries beside them.
+BLOCK, BESIDE = 64, 65 * 64
+#: Parts of a triangle, each of whole rows.
+PANELS = 8
+
 
 def addresses(library: str, names: Sequence[str]) -> list[int]:
     """Where functions of SciPy's "blas" or "lapack" stand, which take pointers, as Fortran's do."""
@@ -32,21 +37,65 @@ def workspace(size: int, dtype: np.dtype[Any]) -> np.ndarray:
 
     What is given back to malloc it may keep, tens of MiB, where arrays of other sizes do not fit.
     """
-    return np.frombuffer(mmap.mmap(-1, size * dtype.itemsize), dtype)
+    return np.frombuffer(mmap.mmap(-1, max(size, 1) * dtype.itemsize), dtype)
 
 
 def syevd(a: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
-    """Eigenvalues, eigenvectors over a symmetric matrix, by rows, and LAPACK's complaint."""
-    n, char = len(a), "s" if a.dtype == np.float32 else "d"
-    w, places = np.empty(n, a.dtype), np.empty(3 + 5 * n, np.intc)
-    work = workspace(1 + 6 * n + 2 * n * n, a.dtype)
-    (place,) = addresses("lapack", [f"{char}syevd"])
-    rows, size, count, failed = [ctypes.c_int(k) for k in (n, work.size, places.size, 0)]
-    function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 11)(place)
-    matrix, values, held, integers = [x.ctypes.data for x in (a, w, work, places)]
-    at = ctypes.byref
-    function(
-        b"V", b"U", at(rows), matrix, at(rows), values, held, at(size), integers, at(count),
-        at(failed),
-    )  # fmt: skip
-    return w, a.T, failed.value
+    """Eigenvalues, eigenvectors over a symmetric matrix, by rows, and LAPACK's complaint.
+
+    By the three steps of LAPACK's function of this name, which holds three matrices: the
+    reflections that make the matrix tridiagonal, its eigenvectors as they come, and a workspace.
+    Here the reflections wait as a triangle until the workspace is free, so that there are two and
+    a half.
+    """
+    n, dtype = len(a), a.dtype
+    scale = _within_range(a)
+    d, e, tau = np.empty((3, n), dtype)
+    work = workspace(BLOCK * n + BESIDE, dtype)
+    failed = _called("sytrd", b"L", n, a, n, d, e, tau, work, work.size)
+    panels = _panels(a)
+    reflections = workspace(sum([panel.size for panel in panels]), dtype)
+    parts = np.split(reflections, np.cumsum([panel.size for panel in panels])[:-1])
+    for part, panel in zip(parts, panels, strict=True):
+        part.reshape(panel.shape)[...] = panel
+    held, places = workspace(1 + 4 * n + n * n, dtype), np.empty(3 + 5 * n, np.intc)
+    failed |= _called("stedc", b"I", n, d, e, a, n, held, held.size, places, places.size)
+    matrix = held[: n * n].reshape(n, n)
+    for part, panel in zip(parts, _panels(matrix), strict=True):
+        panel[...] = part.reshape(panel.shape)
+    failed |= _called("ormtr", b"L", b"L", b"N", n, n, matrix, n, tau, a, n, work, work.size)
+    return d / scale, a.T, failed
+
+
+def _panels(a: np.ndarray) -> list[np.ndarray]:
+    """Rows of a matrix from its diagonal on, where they begin: little more than the triangle."""
+    step = -(-len(a) // PANELS)
+    return [a[first : first + step, first:] for first in range(0, len(a), step)]
+
+
+def _within_range(a: np.ndarray) -> float:
+    """Scale a matrix, in place, so that squares of its entries are numbers; by what is returned."""
+    found = np.finfo(a.dtype)
+    least = float(np.sqrt(found.tiny / found.eps))
+    largest = float(max(a.max(initial=0), -a.min(initial=0)))
+    if largest == 0 or least <= largest <= 1 / least:
+        return 1.0
+    scale = min(max(largest, least), 1 / least) / largest
+    a *= scale
+    return scale
+
+
+def _called(name: str, *given: Any) -> int:
+    """What LAPACK's function says in the end, for arrays, integers and words of one letter."""
+    char = next("s" if x.dtype == np.float32 else "d" for x in given if isinstance(x, np.ndarray))
+    (place,) = addresses("lapack", [char + name])
+    failed = ctypes.c_int(0)
+    pointers = [*map(_pointer, given), ctypes.byref(failed)]
+    ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * len(pointers))(place)(*pointers)
+    return failed.value
+
+
+def _pointer(x: Any) -> Any:
+    if isinstance(x, np.ndarray):
+        return x.ctypes.data
+    return ctypes.byref(ctypes.c_int(x)) if isinstance(x, int) else x

@@ -229,7 +229,7 @@ class Source:
             one, out = [StridedArray((1, *x.shape), (0, *x.strides)) for x in (one, out)]
         if len(two.shape) == 1:
             two, out = [StridedArray((*x.shape, 1), (*x.strides, 0)) for x in (two, out)]
-        (m, k), n = one.shape[-2:], two.shape[-1]
+        products = m, _, n = (*one.shape[-2:], two.shape[-1])
         if (m == 1) == (n == 1):
             return None
         lead, kept = out.shape[:-2], slice(1, 3) if m == 1 else slice(2)
@@ -243,7 +243,7 @@ class Source:
             operand(step.args[1], two, (0, *two.strides[-2:])),
         )
         result = operand(step.out, out, (out.strides[-2], 0, out.strides[-1]))
-        shape, axes = (*lead, *(m, k, n)[kept]), frozenset({len(lead) + int(m != 1)})
+        shape, axes = (*lead, *products[kept]), frozenset({len(lead) + int(m != 1)})
         adding = step.out in self.frame.adding
         statement = CStatement(result, "{0} * {1}", args, axes, adding)
         group = self._place_of(shape, statement)
