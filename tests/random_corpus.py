@@ -271,4 +271,42 @@ CORPUS = [
             ],
         ),
     ),
+    (
+        80006184,
+        Program(
+            {"u": ("n",), "v": (1, "n"), "w": ("m", "m")},
+            {"m": 2, "n": 2},
+            [
+                ("ones", (), {"like": ("n", "n")}),
+                ("einsum", (3, 3), {"spec": "nn,aa->", "sizes": {}}),
+                ("unary", (4,), {"name": "cube"}),
+            ],
+        ),
+    ),
+    (
+        80044007,
+        Program(
+            {"u": ("m", 2)},
+            {"m": 3, "n": 3},
+            [
+                ("const", (), {"data": 2.0, "like": ()}),
+                ("matrix", (0,), {"name": "inv", "extent": "m"}),
+                ("binary", (2, 1), {"name": "subtract"}),
+                ("matrix", (3,), {"name": "inv", "extent": "m"}),
+            ],
+        ),
+    ),
+    (
+        80061958,
+        Program(
+            {"u": (0,)},
+            {"m": 3, "n": 3},
+            [
+                ("outer", (0, 0), {"name": "subtract"}),
+                ("slice", (1,), {"axis": 0, "cut": (None, None, -1)}),
+                ("einsum", (0, 2, 0), {"spec": "x,ly,n->yl", "sizes": {}}),
+                ("reduction", (3,), {"name": "cumsum", "axis": 1}),
+            ],
+        ),
+    ),
 ]

@@ -46,6 +46,11 @@ def read_by_blocks(nodes: Iterable[Expr], whole: Mapping[int, Factors], least: f
     return found - other
 
 
+def sliced(nodes: Iterable[Expr], sums: set[int]) -> set[int]:
+    """What terms of large sums are made of: blocks take slices of it, so that it is written."""
+    return {id(arg) for e in nodes if id(e) in sums for term in e.args for arg in term.args}
+
+
 @runtime_checkable
 class Blockwise(Protocol):
     """A language that has loops over blocks."""

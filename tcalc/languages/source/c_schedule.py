@@ -38,16 +38,22 @@ class _Named:
 def in_place_last(
     statements: Sequence[Statement], arrays: Mapping[str, Array]
 ) -> Sequence[Statement]:
-    """The statements in the order in which large arrays need not be copied for such routines."""
+    """The statements in the order in which large arrays need not be copied for such routines.
+
+    Each copy is moved once: of two copies of an array only one comes behind the other.
+    """
     large = {name for name, array in arrays.items() if len(array.shape) >= AXES}
     if not large or len(statements) > ORDERED:
         return statements
     found, k = [_Named(s) for s in statements], 0
+    moved = set[_Named]()
     while k + 1 < len(found):
         copy, call = found[k : k + 2]
         made = copy.writes if len(copy.writes) == 1 and copy.writes <= call.writes else frozenset()
         calls = any(isinstance(n, Call) and _overwrites(n) for n in flat(call.statement.nodes))
-        for source in copy.names & large - copy.writes if calls and made <= large else ():
+        movable = calls and made <= large and copy not in moved
+        for source in sorted(copy.names & large - copy.writes) if movable else ():
+            moved.add(copy)
             found, k = _ordered(found, k, source)
         k += 1
     return [s.statement for s in found]

@@ -33,7 +33,7 @@ from ...ops.matrix.divided_differences import Scalar, X
 from ...plan.lowering.orders import hoped_orders
 from ...support.limits import spend
 from ..writing.notation import takes_condition
-from .blocks import ROWS, Blocks, Blockwise, read_by_blocks
+from .blocks import ROWS, Blocks, Blockwise, read_by_blocks, sliced
 from .formulas import applied, condition, given, unknown, written
 from .language import Code, FunctionText, Language, Operator, named, short_enough
 from .nodes import (
@@ -136,7 +136,9 @@ class SourceProgram(Sums):
         least = math.inf if ROWS in extents else max(3, self.largest + 1)
         sums = read_by_blocks(self.nodes, self.whole, least)
         self.products.blocks = Blocks(self.language, self, sums)
-        self.unmade |= sums if isinstance(self.language, Blockwise) else set()
+        if isinstance(self.language, Blockwise):
+            self.unmade |= sums
+            self.waiting -= sliced(self.nodes, sums)
         self.ends.update(map(id, self.roots))
         self.turned_matrices: dict[int, Code] = {}
         self.made: list[Expr] = []  # nodes with code must live as long as it
@@ -326,8 +328,7 @@ class SourceProgram(Sums):
             owned = [self.owned(arg, node) for arg in node.args]
             args = [replace(self.operand(node, k), fresh=f) for k, f in enumerate(owned)]
         args = [condition(c) if takes_condition(op, k) else c for k, c in enumerate(args)]
-        own = op.spelling.code.get(language.name.lower())
-        if own is not None:
+        if (own := op.spelling.code.get(language.name.lower())) is not None:
             return language.own(own, args)
         code = applied(language, self.operator(node), args)
         if code is None and op.kernels.formula is not None:
@@ -394,6 +395,6 @@ class SourceProgram(Sums):
         for dim, size in inner.scope.sizes.items():
             if size in inner.scope.free:
                 self.language.assign(size, self.language.size(dim))
-        function = inner.finished(name, names, result, sorted(inner.scope.free))
-        self.scope.lines += self.language.nested(function)
+        made = inner.finished(name, names, result, sorted(inner.scope.free))
+        self.scope.lines += self.language.nested(made)
         return name

@@ -49,14 +49,13 @@ class Parts(NamedTuple):
 
     Attributes
     ----------
-    numbers : list of rope
-        Numbers and dimensions.
-    scalars : list of Fragment
+    numbers, scalars : list of Fragment
+        Numbers and dimensions; and what else is one number.
     body : Fragment or None
         The array that they multiply.
     """
 
-    numbers: list[Rope]
+    numbers: list[Fragment]
     scalars: list[Fragment]
     body: Fragment | None
 
@@ -79,13 +78,14 @@ class Style:
             return Fragment(f"const({', '.join(map(str, value.shape))})")
         return Fragment(str(value.tolist()), size=2 * value.size)
 
-    def dimensions(self, names: Sequence[str]) -> list[Rope]:
-        """Powers of dimensions; these by their names where variables have them."""
-        found: list[Rope] = []
-        for name, power in sorted(Counter(names).items()):
-            base = name if name in self.stated else f"extent({name})"
-            found.append(base if power == 1 else f"{base}^{power}")
-        return found
+    def dimensions(self, names: Sequence[str]) -> list[Fragment]:
+        """Powers of dimensions."""
+        powers = [(self.dimension(name), k) for name, k in sorted(Counter(names).items())]
+        return [p if k == 1 else Fragment(self.power(p, k, True), POWER) for p, k in powers]
+
+    def dimension(self, name: str) -> Fragment:
+        """By its name where variables have it."""
+        return Fragment(name if name in self.stated else f"extent({name})")
 
     def ones(self, extent: Extent | None) -> Fragment:
         """A vector of ones; its extent is None where the other factors say it."""
@@ -205,7 +205,8 @@ class Style:
         negative = math.copysign(1, coef.value) < 0 and coef.value == coef.value
         if body is not None and body.negative:
             negative, body = not negative, body._replace(negative=False)
-        front, back = ratio(size_of(coef.value))
+        numbers = ratio(size_of(coef.value))
+        front, back = [[Fragment(text, numeral=True) for text in side] for side in numbers]
         top, bottom = (body, None) if body is None or body.ratio is None else body.ratio
         made = self.fraction(
             Parts([*front, *self.dimensions(coef.times)], self.sorted(above), top),
@@ -225,15 +226,15 @@ class Style:
         fragments = [*scalars, *([body] if body is not None else [])]
         if not numbers and len(fragments) < 2:
             return body
-        ropes: list[Rope] = [*numbers, *[self.inside(p, POWER) for p in scalars]]
-        level = PRODUCT if len(ropes) > 1 or body else ATOM
+        ropes = [self.inside(p, POWER) for p in (*numbers, *scalars)]
+        level = PRODUCT if len(ropes) > 1 or body else numbers[0].level
         if body is not None:
             ropes.append(self.inside(body, POINTWISE if body.joins else POWER))
             if body.joins and body.level == POINTWISE:
                 level = POINTWISE
         size, flips = fragment_size(fragments, len(numbers) + 1)
-        numeral = not fragments
-        return Fragment(self.product(ropes), level, size, flips, joins=True, numeral=numeral)
+        text = self.product(ropes)
+        return Fragment(text, level, size, flips, joins=True, numeral=not fragments)
 
     def fraction(self, above: Parts, below: Parts, entrywise: bool) -> Fragment:
         """What stands above a line over what stands below it; entry by entry, or over a scalar."""

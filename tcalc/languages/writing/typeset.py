@@ -7,7 +7,6 @@ formula consists of is decided here, once.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Any
@@ -109,12 +108,9 @@ class Typeset(Marks):
         """An extent, names in it by their symbols."""
         return str(extent)
 
-    def dimensions(self, names: Sequence[str]) -> list[Rope]:
-        shown = []
-        for name, power in sorted(Counter(names).items()):
-            base = self.extent(name) if name.isidentifier() else ("(", self.extent(name), ")")
-            shown.append(base if power == 1 else self.superscript(base, str(power)))
-        return shown
+    def dimension(self, name: str) -> Fragment:
+        shown = self.extent(name)
+        return Fragment(shown if name.isidentifier() else ("(", shown, ")"))
 
     def ones(self, extent: Extent | None) -> Fragment:
         return Fragment(
@@ -170,7 +166,7 @@ class Typeset(Marks):
         return self.superscript(self.inside(p, ATOM), above)
 
     def multiplied(self, parts: Parts) -> Fragment | None:
-        numbers = [self.numeral(part) if isinstance(part, str) else part for part in parts.numbers]
+        numbers = [p._replace(text=self.numeral(p.text)) if p.numeral else p for p in parts.numbers]
         return super().multiplied(parts._replace(numbers=numbers))
 
     def fraction(self, above: Parts, below: Parts, entrywise: bool) -> Fragment:
