@@ -17,7 +17,7 @@ from decimal import Context, Decimal
 from ..integers.affine import Affine, factors_of
 from ..support.errors import ShapeError
 from ..support.records import NamedTuple
-from ..support.whole_numbers import as_float
+from ..support.whole_numbers import as_float, whole_number
 from .extent_forms import (
     Least,
     atom_of,
@@ -49,6 +49,8 @@ def canonical_number(value: Number) -> Number:
     """One Python object type per value; a Decimal that a double can be is one."""
     if not isinstance(value, Decimal):
         return canonical_double(value)
+    if value.is_nan():  # decimals that are none have no order
+        return math.nan
     normal = _SMALLEST <= float(value.copy_abs()) <= _LARGEST
     return value if not normal and _NARROWEST < value.copy_abs() < _WIDEST else _double(value)
 
@@ -155,11 +157,12 @@ class Coef(NamedTuple):
 
     def evaluate(self, sizes: Mapping[str, int]) -> int | float:
         """The number once dimensions have extents; 0/0 is nan as for a mean of nothing."""
-        above, below = self.value, 1
+        above = self.value
+        below: Number = 1
         for name in self.times:
             above = product_of(above, extent_of(name, sizes))
         for name in self.over:
-            below *= extent_of(name, sizes)
+            below = product_of(below, extent_of(name, sizes))
         if below == 0:
             return math.nan
         return _double(quotient_of(above, below) if below != 1 else above)
@@ -270,12 +273,14 @@ def extent_of(extent: Extent, sizes: Mapping[str, int]) -> int:
     ------
     ShapeError
         Where it would be negative.
+    LimitError
+        Where it would have more digits than an extent may have.
     """
     if isinstance(extent, int):
         return extent
     if extent in sizes:
         return sizes[extent]
-    value = value_of(form_of(extent), sizes)
+    value = whole_number(value_of(form_of(extent), sizes))
     if value < 0:
         given = ", ".join(f"{name} = {sizes[name]}" for name in sorted(extent_names([extent])))
         raise ShapeError(f"an index has extent {extent}, which is {value} for {given}")
