@@ -86,6 +86,52 @@ def test_what_takes_time_takes_steps(name: str) -> None:
     assert calls < CALLS_OF_A_STEP * (budget.spent["steps"] + 10_000)
 
 
+#: Extents of many factors: of one name, of sums, of products, of what is no name; spelled out, too.
+LONG_PRODUCTS = [
+    "n^1000", "(e^888)^8", "((n^9)^9)^9", "(m+n)^200", "(m+n)^101*(m+k)", "(m*n)^60", "(n//2)^888",
+    "min(m,n)^500", "(2*n+1)^1000", "*".join(["n"] * 400),
+    "*".join(["(m+n)"] * 200), "min(m, n^200)", "(n^200)//3", "0*n^200", "n^200-n^200",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("extent", LONG_PRODUCTS, ids=[text[:20] for text in LONG_PRODUCTS])
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda extent: tc.parse(f"eye({extent})"),
+        lambda extent: tc.parse(f"fold(s -> s*a, a, i=0..{extent})"),
+        lambda extent: tc.parse_einsum(f"#('->ii', i={extent})"),
+        lambda extent: tc.parse_einsum(f"extent({extent})*a"),
+        lambda extent: tc.parse_index("f = x[0]", x=extent),
+        lambda extent: tc.var("v", (extent,)),
+    ],
+    ids=["eye", "fold", "einsum", "extent", "declared", "var"],
+)
+def test_products_of_dimensions_are_refused_where_they_are_long(
+    read: Callable[[str], Any], extent: str
+) -> None:
+    """Soon, whoever set no limit, and by the name of what grew; the steps are those of ^100."""
+    with (
+        tc.limits(steps=1_000_000, terms=10_000),
+        pytest.raises(tc.LimitError, match="more than 100 factors in one extent") as caught,
+    ):
+        read(extent)
+    assert caught.value.limit == "factors"
+    with tc.limits(factors=3), pytest.raises(tc.LimitError, match="more than 3 factors"):
+        read("*".join("n" * 17))
+
+
+@pytest.mark.parametrize(
+    ("extent", "said"),
+    [("(m*(m+n)^40)^3", "1000 terms"), ("n^1001", "beyond 1000: 1001"),
+     ("1^" + "9" * 40, "beyond 1000: 9"), ("9^999", "300 digits")],
+)  # fmt: skip
+def test_extents_that_are_forms_are_not_told_to_be_none(extent: str, said: str) -> None:
+    for read in (lambda e: tc.var("v", e), lambda e: tc.parse(f"eye({e})")):
+        with tc.limits(terms=10_000), pytest.raises(tc.LimitError, match=said):
+            read(extent)
+
+
 def test_what_is_attempted_ends_and_what_is_around_goes_on() -> None:
     with tc.limits(steps=1_000):
         assert attempted(lambda: spend("steps", 11), 10) is None

@@ -104,7 +104,7 @@ class _Scope:
 
 
 class _LoopReader:
-    """Reads the loops of one text; `known` are variables that it does not declare, as first read."""
+    """Reads the loops of one text; `known` are variables that nothing declares, as first read."""
 
     def __init__(self, text: str, language: LoopLanguage) -> None:
         self.text, self.language = text, language
