@@ -195,12 +195,12 @@ def mutated(data: bytes, words: list[bytes], rng: random.Random) -> bytes:
 
 def mutated_body(data: bytes, rng: random.Random) -> bytes:
     """A change of one value of a body, of its expression mostly; of words where it is no object."""
-    try:
+    body: Any = None
+    with contextlib.suppress(ValueError):
         body = json.loads(data)
-        keys = [*body]
-    except (ValueError, TypeError):
+    if not isinstance(body, dict):
         return mutated(data, split(WEB), rng)
-    key = "expression" if rng.random() < 0.6 else rng.choice([*keys, "expression"])
+    key = "expression" if rng.random() < 0.6 else rng.choice([*body, "expression"])
     if key == "expression":
         words = split({"index": INDEX, "einsum": EINSUM}.get(str(body.get("language")), MATRIX))
         text = str(body.get(key, "")).encode("utf-8", "replace")

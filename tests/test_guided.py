@@ -44,6 +44,18 @@ def test_changed_bodies_are_bodies() -> None:
     assert len(set(bodies)) > 30
 
 
+@pytest.mark.parametrize(
+    "body",
+    ["", "-", "[]", "[1, 2]", "[[1]]", '"text"', '"\\ud800"', "3", "9" * 900, "NaN", "null", "{}",
+     "[" * 900, '{"a": NaN}', '{"expression": 3}', '{"expression": "\\ud800", "language": []}'],
+)  # fmt: skip
+def test_whatever_a_body_is_it_is_changed_and_answered(body: str) -> None:
+    rng, data = random.Random(0), body.encode()
+    for _ in range(100):
+        assert isinstance(guided.mutated_body(data, rng), bytes)
+    assert not guided.outcome(ENTRIES["web"], data).startswith("FAILED")
+
+
 def looped(data: bytes) -> None:
     while True:
         pass
