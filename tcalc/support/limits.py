@@ -56,7 +56,7 @@ LIMITS = {
     ),
     "digits": Limit("digits in one integer", "a floating-point number", 300, 300),
     "terms": Limit("terms in one extent", "a dimension with a name of its own", 256, 10_000),
-    "factors": Limit("factors in one extent", "a dimension with a name of its own", 100, 100),
+    "factors": Limit("factors in one extent", "a dimension with a name of its own", 64, 1_000),
 }
 
 

@@ -278,7 +278,8 @@ class _LoopReader:
         new = name not in self.known
         e = self.value(name, scope)
         if e.ndim and new and self.known.get(name) is e:
-            self.known[name] = e = var(name, (length, *e.shape[1:]))
+            with _at(name):
+                self.known[name] = e = var(name, (length, *e.shape[1:]))
         return e
 
     def slice(self, name: str, e: Expr, scope: _Scope) -> Var:
