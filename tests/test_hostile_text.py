@@ -113,12 +113,22 @@ def test_products_of_dimensions_are_refused_where_they_are_long(
     """Soon, whoever set no limit, and by the name of what grew; the steps are those of ^64."""
     with (
         tc.limits(steps=1_000_000, terms=10_000),
-        pytest.raises(tc.LimitError, match="more than 64 factors in one extent") as caught,
+        pytest.raises(tc.LimitError, match="more than 64 factors in one product of dim") as caught,
     ):
         read(extent)
     assert caught.value.limit == "factors"
     with tc.limits(factors=3), pytest.raises(tc.LimitError, match="more than 3 factors"):
         read("*".join("n" * 17))
+
+
+@pytest.mark.parametrize("step", ["{0}*{0}", "a*{0}*{0}", "tr(eye(n))*{0}", "{0}/n"])
+@pytest.mark.parametrize("first", ["n*1.5", "a*n", "a/n", "tr(eye(n))*A", "A/tr(eye(n))"])
+def test_products_with_dimensions_are_refused_where_they_are_long(first: str, step: str) -> None:
+    """What is in front of arrays too, which statements would square over and over."""
+    text = f"{hostile_texts.doubled(step, first, 80)};q78*eye(n)"
+    with tc.limits(steps=1_000_000), pytest.raises(tc.LimitError) as caught:
+        tc.parse(text)
+    assert caught.value.limit == "factors"
 
 
 @pytest.mark.parametrize(

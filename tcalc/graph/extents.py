@@ -16,6 +16,7 @@ from decimal import Context, Decimal
 
 from ..integers.affine import Affine, factors_of
 from ..support.errors import ShapeError
+from ..support.limits import within
 from ..support.records import NamedTuple
 from ..support.whole_numbers import as_float, whole_number
 from .extent_forms import (
@@ -39,6 +40,8 @@ Number = int | float | Decimal
 Shape = tuple[Extent, ...]
 
 _EXACT = 2**53
+#: Names below which a monomial is short, whatever the limit on factors.
+_FEW = 16
 _SMALLEST, _LARGEST = sys.float_info.min, sys.float_info.max
 #: Decimals beyond are 0 or infinite.
 _NARROWEST, _WIDEST = Decimal("1e-9000"), Decimal("1e9000")
@@ -140,6 +143,8 @@ class Coef(NamedTuple):
         if self is ONE:
             return other
         times, over = list(self.times + other.times), list(self.over + other.over)
+        if len(times) + len(over) > _FEW:
+            within("factors", len(times) + len(over))
         for name in set(times).intersection(over):
             for _ in range(min(times.count(name), over.count(name) - 1)):
                 times.remove(name)

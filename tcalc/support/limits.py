@@ -56,7 +56,9 @@ LIMITS = {
     ),
     "digits": Limit("digits in one integer", "a floating-point number", 300, 300),
     "terms": Limit("terms in one extent", "a dimension with a name of its own", 256, 10_000),
-    "factors": Limit("factors in one extent", "a dimension with a name of its own", 64, 1_000),
+    "factors": Limit(
+        "factors in one product of dimensions", "a dimension with a name of its own", 64, 10_000
+    ),
 }
 
 
@@ -193,7 +195,7 @@ def limits(
     terms : number, optional
         Terms of one extent, such as the two of ``n-1``.
     factors : number, optional
-        Factors of one term of an extent, such as the two of ``m*n``.
+        Dimensions in one product of them, such as the two of an extent ``m*n``, or of ``1/n^2``.
 
     Returns
     -------
