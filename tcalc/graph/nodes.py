@@ -304,8 +304,7 @@ def _given(kind: type[Expr], meta: tuple[Any, ...], args: tuple[Expr, ...]) -> t
 
 def check_declarations(nodes: Iterable[Expr]) -> None:
     """Refuse nodes that are to be put together where these declare one name differently."""
-    found = meeting(nodes)
-    if found is not None:
+    if found := meeting(nodes):
         raise _declared_twice(*found)
 
 
