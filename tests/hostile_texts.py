@@ -169,6 +169,8 @@ def extents() -> Iterator[tuple[str, str]]:
         yield f"{piece} {between}", numbered(piece, between)
     for opening, closing in (("(", ")"), ("min(", ",m)"), ("(", ")//2"), ("((", "//2)//3)*n")):
         yield f"{opening}…{closing}", nested(opening, "n", closing)
+    floors = "//2//2222//4442//444//22" * 4
+    yield "floors of the power of a sum", f"(-k-n//22-n//2-m-(n)//222*n-n//22-n+2)**3{floors}"
     yield "a wide minimum", f"min({numbered('n{}', ',')})"
     yield "minima of sums", f"min({numbered('n{}+1', ',')})"
     for piece in ("n^1000", "(n+m)^200", "(n//2)^888", "((n^60)^60)^60"):

@@ -74,3 +74,14 @@ def test_what_is_no_answer_is_seen(
     monkeypatch.setattr(guided, "SECONDS", 0.05)
     said = guided.outcome(guided.Entry(read, "", ()), b"")
     assert said.startswith(f"FAILED {name}")
+
+
+def test_what_is_slow_is_run_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guided, "SECONDS", 0.05)
+    for read, failed in ((looped, True), (bytes.decode, False)):
+        entry = guided.Entry(read, "", ())
+        assert (
+            guided.fails(entry, f"FAILED Slow: 'more than 2 s' at a:b:1\t{b'[:' + bytes([9])!r}")
+            is failed
+        )
+    assert guided.fails(entry, "FAILED KeyError: ': b' at a:b:1\tb'n'")

@@ -64,23 +64,29 @@ def test_what_texts_need(name: str, call: Callable[[], Any], nodes: int, steps: 
 CALLS_OF_A_STEP = 25
 
 
-@pytest.mark.parametrize("name", [name for name, _ in hostile_texts.costly()])
-def test_what_takes_time_takes_steps(name: str) -> None:
-    """Work is measured in calls, which no load of the machine changes: no loop is uncounted."""
-    arguments = dict(hostile_texts.costly())[name]
+def calls_of(work: Callable[[], Any]) -> tuple[int, str]:
+    """How many functions some work calls and returns from, and how it ends."""
     calls = 0
 
     def count(*_: object) -> None:
         nonlocal calls
         calls += 1
 
+    sys.setprofile(count)
+    try:
+        said = hostile_texts.outcome(work)
+    finally:
+        sys.setprofile(None)
+    return calls, said
+
+
+@pytest.mark.parametrize("name", [name for name, _ in hostile_texts.costly()])
+def test_what_takes_time_takes_steps(name: str) -> None:
+    """Work is measured in calls, which no load of the machine changes: no loop is uncounted."""
+    arguments = dict(hostile_texts.costly())[name]
     with tc.limits(**{name: row.text for name, row in LIMITS.items()} | {"steps": 200_000}):
         budget = _active.get()
-        sys.setprofile(count)
-        try:
-            said = hostile_texts.outcome(lambda: hostile_texts.run_command(arguments))
-        finally:
-            sys.setprofile(None)
+        calls, said = calls_of(lambda: hostile_texts.run_command(arguments))
     assert budget is not None
     assert "FAILED" not in said
     assert calls < CALLS_OF_A_STEP * (budget.spent["steps"] + 10_000)
@@ -140,6 +146,17 @@ def test_extents_that_are_forms_are_not_told_to_be_none(extent: str, said: str) 
     for read in (lambda e: tc.var("v", e), lambda e: tc.parse(f"eye({e})")):
         with tc.limits(terms=10_000), pytest.raises(tc.LimitError, match=said):
             read(extent)
+
+
+def test_extents_in_extents_take_steps_where_they_are_read() -> None:
+    """A quotient of a sum is read again for each that is around it."""
+    text = dict(hostile_texts.extents())["floors of the power of a sum"]
+    with tc.limits(steps=1_000_000):
+        calls, said = calls_of(lambda: tc.var("v", (text,)))
+        budget = _active.get()
+    assert "LimitError" in said
+    assert budget is not None
+    assert calls < 9 * budget.spent["steps"]  # what takes steps here is Python's own
 
 
 def test_what_is_attempted_ends_and_what_is_around_goes_on() -> None:

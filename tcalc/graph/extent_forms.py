@@ -26,8 +26,8 @@ MAX_POWER = 1000
 MAX_RESIDUES = 4096
 #: Parentheses inside of each other in the text of a form.
 MAX_DEPTH = 100
-#: Steps of comparing two forms.
-_COMPARED = 100
+#: Steps of comparing two forms, and of reading a token.
+_COMPARED, _READ = 100, 8
 
 _TOKEN = re.compile(r"\s*(//|\*\*|[^\W\d]\w*|\d+|[-+*/^(),])")
 
@@ -201,6 +201,7 @@ def parsed(text: str) -> Affine:
     found = _TOKEN.findall(text)
     if "".join(found) != "".join(text.split()) or not found:
         raise ValueError(text)
+    spend("steps", _READ * len(found))
     reader = _Reader(text, [*found, ""])
     form = reader.sum()
     if reader.token:
