@@ -69,7 +69,10 @@ def matrix_texts() -> Iterator[tuple[str, str]]:
         for base in ("a", "A", "(A+B)", "(A*B)", "eye(3)"):
             yield f"{base}^{power}", f"{base}^{power}"
             yield f"({base}^{power})^{power}", f"tr((({base})^{power})^{power})"
-    for size in ("1000000000", "9" * 30, "9" * 5_000, "n", "0"):
+    for step in ("({0})*({0})", "({0}).^2", "({0}+n)*({0})"):
+        for first in ("n", "1/n", "tr(eye(n))*a", "x/n", "A/tr(eye(n))"):
+            yield f"{step} of {first}", f"{doubled(step, first, 40)};q38*eye(n)"
+    for size in ("1000000000", "9" * 30, "9" * 5_000, "n", "0", "n^1000", "(e^888)^8", "(m+n)^200"):
         for made in ("eye({0})*eye({0})", "tr(eye({}))", "kron(eye({0}),eye({0}))", "vector(a,{})"):
             yield f"{made} of {size[:9]}", made.format(size)
     for word in "()[]'+-*^.,;=<&#⊗1aA²\0\ud800":
@@ -135,9 +138,9 @@ def einsum_texts() -> Iterator[tuple[str, str]]:
         yield f"{opening} of each other", nested(opening, "A")
     for step in ("{0}@{0}", "{0}@@{0}", "{0}*{0}", "sin({0})*{0}", "inv({0})+{0}", "{0}^{0}",
                  "#('ij,kj->ik',{0},{0})", "#('ij,kl->ijkl',{0},{0})"):  # fmt: skip
-        for times in (6, 60):
-            last = f"{doubled(step, 'A', times)};q{times - 1}"
-            yield f"{step} {times} times", last
+        for first, times in (("A", 6), ("A", 60), ("extent(n)", 60), ("A/extent(n)", 60)):
+            last = f"{doubled(step, first, times)};q{times - 2}"
+            yield f"{step} of {first} {times} times", last
     letters = string.ascii_letters
     for count in (8, 26, 52):
         several = ",".join([letters[k] + letters[(k + 1) % count] for k in range(count)])
@@ -166,9 +169,13 @@ def extents() -> Iterator[tuple[str, str]]:
         yield f"{piece} {between}", numbered(piece, between)
     for opening, closing in (("(", ")"), ("min(", ",m)"), ("(", ")//2"), ("((", "//2)//3)*n")):
         yield f"{opening}…{closing}", nested(opening, "n", closing)
+    floors = "//2//2222//4442//444//22" * 4
+    yield "floors of the power of a sum", f"(-k-n//22-n//2-m-(n)//222*n-n//22-n+2)**3{floors}"
     yield "a wide minimum", f"min({numbered('n{}', ',')})"
     yield "minima of sums", f"min({numbered('n{}+1', ',')})"
-    yield "powers", filled("n^1000", "*")
+    for piece in ("n^1000", "(n+m)^200", "(n//2)^888", "((n^60)^60)^60"):
+        for between in "*+":
+            yield f"{piece} {between}", filled(piece, between)
     for word in "()+-*/,m19.n\0":
         yield f"only {word!r}", word * LENGTH
 
@@ -211,7 +218,7 @@ def costly() -> Iterator[tuple[str, list[str]]]:
     sparse = ["".join(random.Random(k).sample(signs[:100], 20)) for k in range(24)]
     loops = f"#('{','.join(sparse)}->',{','.join([f'T{k}' for k in range(len(sparse))])})"
     blocks = f"#('{''.join(signs)}->{''.join([3 * sign for sign in signs])}',T)"
-    squares = f"{doubled('{0}*{0}', 'A', 20)};q19".replace(";", "\n")
+    squares = f"{doubled('{0}*{0}', 'A', 20)};q18".replace(";", "\n")
     for name, language, text, *options in (
         ("a power of one entry", "index", f"f[i,j=0..n-1] = {filled('A[i,j]', '*')}"),
         ("many entries", "index", f"f = {numbered('y[0]*x[{}]', '+')}", "--to=index"),

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import tomllib
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +108,8 @@ REFUSED: list[tuple[list[str], list[str]]] = [
     (["eval", "sum(w)", "--data", "empty.npz"], ["empty.npz", "not an .npz"]),
     (["eval", "sum(w)", "--data", "broken.npz"], ["broken.npz", "not an .npz"]),
     (["eval", "sum(w)", "--data", "one.npy"], ["one.npy", "not an .npz"]),
+    (["eval", "sum(w)", "--data", "bytes.npz"], ["bytes.npz", "not an .npz"]),
+    (["eval", "sum(w)", "--data", "bytes_too.npz"], ["bytes_too.npz", "not an .npz"]),
     (["eval", "sum(w)", "--data", "objects.npz"], ["objects.npz", "numbers"]),
     (["eval", "sum(w)", "--data", "complex.npz"], ["w is complex"]),
     (["eval", "sum(w)", "--data", "words.npz"], ["w is of dtype"]),
@@ -160,6 +163,10 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     np.savez("complex.npz", w=np.ones(3) * 1j)
     np.savez("words.npz", w=np.array(["a"]))
     np.save("one.npy", np.ones(3))
+    for name, members in (("bytes", ["w.npy"]), ("bytes_too", ["X.npy", "w"])):
+        with zipfile.ZipFile(f"{name}.npz", "w") as file:
+            for member in members:
+                file.writestr(member, Path("one.npy").read_bytes()[member == members[-1] :])
     Path("text.npz").write_text("w = 1")
     Path("empty.npz").write_text("")
     Path("broken.npz").write_bytes(Path("data.npz").read_bytes()[:200])

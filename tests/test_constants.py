@@ -6,6 +6,7 @@ import itertools
 import math
 import pickle
 from decimal import Decimal
+from typing import Any
 
 import mpmath as mp
 import numpy as np
@@ -89,6 +90,56 @@ def test_numbers_stay_doubles_where_doubles_hold_them() -> None:
     assert isinstance(canonical_number(Decimal(3)), int)
     assert quotient_of(1, 4) == 0.25
     assert math.prod(doubles_of(product_of(1e200, 1e200))) == math.inf
+
+
+WIDE = [Decimal("1e400"), Decimal("-1e400"), Decimal("1e-400"), Decimal("-3e-320")]
+SPECIAL = [*WIDE, math.nan, math.inf, -math.inf, 0, -0.0, 1e308, 5e-324, -2]
+
+
+@pytest.mark.parametrize(("one", "two"), [*itertools.product(SPECIAL, WIDE)], ids=str)
+def test_numbers_beyond_doubles_meet_those_that_are_none(one: Any, two: Decimal) -> None:
+    """As doubles of the same signs do, where a number is infinite or nan; else as mpmath does."""
+    special = isinstance(one, float) and not math.isfinite(one)
+    numbers = [mp.mpf(v if isinstance(v, float) else str(v)) for v in (one, two)]
+    p, q = (one, math.copysign(2, two)) if special else numbers
+    cases = [
+        (product_of(one, two), p * q), (product_of(two, one), p * q), (sum_of(one, two), p + q),
+        (sum_of(two, one), p + q), (quotient_of(one, two), p / q),
+    ]  # fmt: skip
+    cases += [(quotient_of(two, one), q / p)] if one else []
+    for found, wanted in cases:
+        if special:
+            np.testing.assert_array_equal(float(found), wanted)
+        else:
+            assert abs(mp.mpf(str(found)) - wanted) <= abs(wanted) * 1e-15
+
+
+@pytest.mark.parametrize("nan", ["0/0", "nan"])
+@pytest.mark.parametrize("beyond", ["1e-300*1e-300", "1e300*1e300", "1e-300/1e20"])
+@pytest.mark.parametrize("read", [tc.parse, tc.parse_einsum, lambda t: tc.parse_index(f"f = {t}")])
+def test_texts_where_numbers_beyond_doubles_meet_nan(read: Any, beyond: str, nan: str) -> None:
+    for operator in "+-*/":
+        for text in (f"{beyond}{operator}({nan})", f"({nan}){operator}({beyond})"):
+            if "nan" not in text or read is not tc.parse:
+                assert np.isnan(read(text)()), text
+
+
+@pytest.mark.parametrize("powers", [(1, -3), (-2, -1), (2, -4), (-2, 4), (3, -5), (0, -3)], ids=str)
+def test_monomials_of_long_extents_are_numbers(powers: tuple[int, int]) -> None:
+    n, m = 10**200, 10**120
+    e, wanted = tc.parse_einsum("1.5"), mp.mpf(1.5)
+    for name, size, power in zip("nm", (n, m), powers, strict=True):
+        extent = tc.parse_einsum(f"extent({name})")
+        wanted *= mp.mpf(size) ** power
+        for _ in range(abs(power)):
+            e = e * extent if power > 0 else e / extent
+    np.testing.assert_allclose(e(n=n, m=m), float(wanted), rtol=1e-14)
+
+
+@pytest.mark.parametrize("text", ["extent(n*n+1)", "1/extent((n*n)//3)", "1/extent(n*n-n)"])
+def test_extents_that_are_too_long_are_refused_when_they_are_computed(text: str) -> None:
+    with pytest.raises(tc.LimitError, match="more than 300 digits in one integer"):
+        tc.parse_einsum(text)(n=10**200)
 
 
 # --- bits -----------------------------------------------------------------------------------------

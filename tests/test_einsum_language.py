@@ -198,3 +198,16 @@ def test_coefficients_that_are_differences_of_dimensions_are_read_as_such() -> N
     e = tc.sum(x) * tc.sin(2 * tc.sum(tc.ones("n-1")) * z) - tc.sum(tc.ones("n-1")) * z
     assert tc.parse_einsum(tc.to_einsum(e), **e.variables) is e
     assert tc.parse(str(e), **e.variables) is e
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [("#('ij,j->i', A, s) + 1", "s)"), ("c + inv(#('ij,j->i', A, s))", "s)"),
+     ("q = v; #('ij->i', q)@A", "q)"), ("#('ij->i', #('i->ii', v)@A@@A)", "#('i->ii'")],
+)  # fmt: skip
+def test_operands_of_other_shapes_are_told_at_one_place(text: str, place: str) -> None:
+    with pytest.raises(tc.ShapeError) as caught:
+        tc.parse_einsum(text, A=("n", "n"), s=("m", "n"), v="n")
+    message, shown, caret = str(caught.value).split("\n")
+    assert message.startswith(f"1:{caret.index('^') - 1}: `")
+    assert shown[caret.index("^") :].startswith(place)

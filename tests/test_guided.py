@@ -44,6 +44,18 @@ def test_changed_bodies_are_bodies() -> None:
     assert len(set(bodies)) > 30
 
 
+@pytest.mark.parametrize(
+    "body",
+    ["", "-", "[]", "[1, 2]", "[[1]]", '"text"', '"\\ud800"', "3", "9" * 900, "NaN", "null", "{}",
+     "[" * 900, '{"a": NaN}', '{"expression": 3}', '{"expression": "\\ud800", "language": []}'],
+)  # fmt: skip
+def test_whatever_a_body_is_it_is_changed_and_answered(body: str) -> None:
+    rng, data = random.Random(0), body.encode()
+    for _ in range(100):
+        assert isinstance(guided.mutated_body(data, rng), bytes)
+    assert not guided.outcome(ENTRIES["web"], data).startswith("FAILED")
+
+
 def looped(data: bytes) -> None:
     while True:
         pass
@@ -62,3 +74,14 @@ def test_what_is_no_answer_is_seen(
     monkeypatch.setattr(guided, "SECONDS", 0.05)
     said = guided.outcome(guided.Entry(read, "", ()), b"")
     assert said.startswith(f"FAILED {name}")
+
+
+def test_what_is_slow_is_run_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guided, "SECONDS", 0.05)
+    for read, failed in ((looped, True), (bytes.decode, False)):
+        entry = guided.Entry(read, "", ())
+        assert (
+            guided.fails(entry, f"FAILED Slow: 'more than 2 s' at a:b:1\t{b'[:' + bytes([9])!r}")
+            is failed
+        )
+    assert guided.fails(entry, "FAILED KeyError: ': b' at a:b:1\tb'n'")

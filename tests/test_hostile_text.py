@@ -64,26 +64,99 @@ def test_what_texts_need(name: str, call: Callable[[], Any], nodes: int, steps: 
 CALLS_OF_A_STEP = 25
 
 
-@pytest.mark.parametrize("name", [name for name, _ in hostile_texts.costly()])
-def test_what_takes_time_takes_steps(name: str) -> None:
-    """Work is measured in calls, which no load of the machine changes: no loop is uncounted."""
-    arguments = dict(hostile_texts.costly())[name]
+def calls_of(work: Callable[[], Any]) -> tuple[int, str]:
+    """How many functions some work calls and returns from, and how it ends."""
     calls = 0
 
     def count(*_: object) -> None:
         nonlocal calls
         calls += 1
 
+    sys.setprofile(count)
+    try:
+        said = hostile_texts.outcome(work)
+    finally:
+        sys.setprofile(None)
+    return calls, said
+
+
+@pytest.mark.parametrize("name", [name for name, _ in hostile_texts.costly()])
+def test_what_takes_time_takes_steps(name: str) -> None:
+    """Work is measured in calls, which no load of the machine changes: no loop is uncounted."""
+    arguments = dict(hostile_texts.costly())[name]
     with tc.limits(**{name: row.text for name, row in LIMITS.items()} | {"steps": 200_000}):
         budget = _active.get()
-        sys.setprofile(count)
-        try:
-            said = hostile_texts.outcome(lambda: hostile_texts.run_command(arguments))
-        finally:
-            sys.setprofile(None)
+        calls, said = calls_of(lambda: hostile_texts.run_command(arguments))
     assert budget is not None
     assert "FAILED" not in said
     assert calls < CALLS_OF_A_STEP * (budget.spent["steps"] + 10_000)
+
+
+#: Extents of many factors: of one name, of sums, of products, of what is no name; spelled out, too.
+LONG_PRODUCTS = [
+    "n^1000", "(e^888)^8", "((n^9)^9)^9", "(m+n)^200", "(m+n)^64*(m+k)", "(m*n)^60", "(n//2)^888",
+    "min(m,n)^500", "(2*n+1)^1000", "*".join(["n"] * 400),
+    "*".join(["(m+n)"] * 200), "min(m, n^200)", "(n^200)//3", "0*n^200", "n^200-n^200",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("extent", LONG_PRODUCTS, ids=[text[:20] for text in LONG_PRODUCTS])
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda extent: tc.parse(f"eye({extent})"),
+        lambda extent: tc.parse(f"fold(s -> s*a, a, i=0..{extent})"),
+        lambda extent: tc.parse_einsum(f"#('->ii', i={extent})"),
+        lambda extent: tc.parse_einsum(f"extent({extent})*a"),
+        lambda extent: tc.parse_index("f = x[0]", x=extent),
+        lambda extent: tc.var("v", (extent,)),
+    ],
+    ids=["eye", "fold", "einsum", "extent", "declared", "var"],
+)
+def test_products_of_dimensions_are_refused_where_they_are_long(
+    read: Callable[[str], Any], extent: str
+) -> None:
+    """Soon, whoever set no limit, and by the name of what grew; the steps are those of ^64."""
+    with (
+        tc.limits(steps=1_000_000, terms=10_000),
+        pytest.raises(tc.LimitError, match="more than 64 factors in one product of dim") as caught,
+    ):
+        read(extent)
+    assert caught.value.limit == "factors"
+    with tc.limits(factors=3), pytest.raises(tc.LimitError, match="more than 3 factors"):
+        read("*".join("n" * 17))
+
+
+@pytest.mark.parametrize("step", ["{0}*{0}", "a*{0}*{0}", "tr(eye(n))*{0}", "{0}/n"])
+@pytest.mark.parametrize("first", ["n*1.5", "a*n", "a/n", "tr(eye(n))*A", "A/tr(eye(n))"])
+def test_products_with_dimensions_are_refused_where_they_are_long(first: str, step: str) -> None:
+    """What is in front of arrays too, which statements would square over and over."""
+    text = f"{hostile_texts.doubled(step, first, 80)};q78*eye(n)"
+    with tc.limits(steps=1_000_000), pytest.raises(tc.LimitError) as caught:
+        tc.parse(text)
+    assert caught.value.limit == "factors"
+
+
+@pytest.mark.parametrize(
+    ("extent", "said"),
+    [("(m*(m+n)^40)^3", "1000 terms"), ("n^1001", "beyond 1000: 1001"),
+     ("1^" + "9" * 40, "beyond 1000: 9"), ("9^999", "300 digits")],
+)  # fmt: skip
+def test_extents_that_are_forms_are_not_told_to_be_none(extent: str, said: str) -> None:
+    for read in (lambda e: tc.var("v", e), lambda e: tc.parse(f"eye({e})")):
+        with tc.limits(terms=10_000), pytest.raises(tc.LimitError, match=said):
+            read(extent)
+
+
+def test_extents_in_extents_take_steps_where_they_are_read() -> None:
+    """A quotient of a sum is read again for each that is around it."""
+    text = dict(hostile_texts.extents())["floors of the power of a sum"]
+    with tc.limits(steps=1_000_000):
+        calls, said = calls_of(lambda: tc.var("v", (text,)))
+        budget = _active.get()
+    assert "LimitError" in said
+    assert budget is not None
+    assert calls < 9 * budget.spent["steps"]  # what takes steps here is Python's own
 
 
 def test_what_is_attempted_ends_and_what_is_around_goes_on() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -204,3 +205,39 @@ def test_texts_of_many_loops_end_at_a_limit() -> None:
     many = "".join([f"t{k} = fold(s -> 2*s, b, i=0..3)\n" for k in range(3_000)])
     with pytest.raises(tc.LimitError):
         tc.parse(f"{many}t1", b=())
+
+
+@pytest.mark.parametrize("names", [*itertools.product("xyz", repeat=4)], ids="".join)
+def test_undeclared_names_are_one_variable_wherever_loops_read_them(names: tuple[str, ...]) -> None:
+    step, first, operand, around = names
+    text = f"c = b*{around}; fold(s -> sin(s).*u + {step}[i], {first}, u=a*{operand}, i=0..n-1) + c"
+    found = tc.parse(text)
+    assert {v.shape for v in found.variables.values() if v.name in names} == {("n",)}
+    assert found is tc.parse(text, **dict.fromkeys(set(names), "n"))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("fold(s -> sin(s)*a + y[i], y, i=0..m-3)", ["`y`", "(n,)", "m-2", "`y[i]`"]),
+        ("fold(s -> my + y[ i ], y, my=y, i=0..3)", ["`y`", "(n,)", "4", "`y[ i ]`"]),
+        ("fold(s -> s + y[i], a, i=0..-5)", ["the shape of y", "-4"]),
+        ("fold(s -> A*s, x, i=0..3) + x", ["next value of state 0", "(m,)", "(n,)"]),
+        ("r = fold(s -> s*b, q, i=0..n-1); q = a; r + q", ["`q` is used before"]),
+    ],
+)
+def test_names_that_do_not_fit_in_loops_are_told_with_their_place(
+    text: str, said: list[str]
+) -> None:
+    with pytest.raises(tc.Error) as caught:
+        tc.parse(text)
+    *_, line, caret = str(caught.value).split("\n")
+    place = line[caret.index("^") :]
+    assert all(word in str(caught.value) for word in said), caught.value
+    assert "y" not in text or place.startswith("y"), caught.value
+
+
+def test_a_name_that_two_variables_have_is_refused_in_loops() -> None:
+    with pytest.raises(tc.ShapeError, match=r"^1:1: y is declared twice: .*\n.*\n *\^$"):
+        tc.parse("fold(s -> s*a, x, i=0..3)'*fold(s -> s*a, z, i=0..3)", x="n", z=tc.var("y", "n"),
+                 a=tc.var("y"))  # fmt: skip

@@ -238,7 +238,10 @@ def _arrays(path: str) -> dict[str, Any]:
     try:
         with open(path, "rb") as source:
             file = np.load(source, allow_pickle=False)
-            return {canonical_name(n): file[n] for n in file.files if n.isidentifier()}
+            found = {canonical_name(n): file[n] for n in file.files if n.isidentifier()}
+            if any(isinstance(value, bytes) for value in found.values()):
+                raise ValueError  # NumPy gives the bytes of what is in the archive and no array
+            return found
     except OSError:
         raise
     except Exception:  # zipfile, NumPy's formats and decoders have an error type each

@@ -13,19 +13,21 @@ from itertools import product
 from math import prod
 
 from ..integers.affine import Affine, Constraint, Quotient, factors_of, split_top
-from ..support.errors import LimitError, ShapeError
+from ..support.errors import LimitError
 from ..support.limits import spend
 from ..support.records import NamedTuple
 from ..support.whole_numbers import spelled_number
 
 #: Terms up to which products are multiplied out.
 MAX_TERMS = 1000
+#: Exponents that are multiplied out.
+MAX_POWER = 1000
 #: Residues up to which a quotient is tried for being exact.
 MAX_RESIDUES = 4096
 #: Parentheses inside of each other in the text of a form.
 MAX_DEPTH = 100
-#: Steps of comparing two forms.
-_COMPARED = 100
+#: Steps of comparing two forms, and of reading a token.
+_COMPARED, _READ = 100, 8
 
 _TOKEN = re.compile(r"\s*(//|\*\*|[^\W\d]\w*|\d+|[-+*/^(),])")
 
@@ -68,11 +70,11 @@ def times(one: Affine, two: Affine) -> Affine:
 
     Raises
     ------
-    ShapeError
+    LimitError
         Where it has too many terms.
     """
     if len(one.terms) * len(two.terms) > MAX_TERMS:
-        raise ShapeError(f"a product of extents has more than {MAX_TERMS} terms")
+        raise LimitError(f"a product of extents has more than {MAX_TERMS} terms")
     return one.times(two)
 
 
@@ -199,6 +201,7 @@ def parsed(text: str) -> Affine:
     found = _TOKEN.findall(text)
     if "".join(found) != "".join(text.split()) or not found:
         raise ValueError(text)
+    spend("steps", _READ * len(found))
     reader = _Reader(text, [*found, ""])
     form = reader.sum()
     if reader.token:
@@ -252,8 +255,10 @@ class _Reader:
         if not self.take("^", "**"):
             return base
         exponent = self.take(self.token)
-        if not exponent.isdecimal() or int(exponent) > MAX_TERMS:
+        if not exponent.isdecimal():
             raise ValueError(self.text)
+        if spelled_number(exponent) > MAX_POWER:
+            raise LimitError(f"a power in an extent is beyond {MAX_POWER}: {exponent}")
         found = Affine((), 1)
         for _ in range(int(exponent)):
             found = times(found, base)

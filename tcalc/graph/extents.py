@@ -16,8 +16,9 @@ from decimal import Context, Decimal
 
 from ..integers.affine import Affine, factors_of
 from ..support.errors import ShapeError
+from ..support.limits import within
 from ..support.records import NamedTuple
-from ..support.whole_numbers import as_float
+from ..support.whole_numbers import as_float, whole_number
 from .extent_forms import (
     Least,
     atom_of,
@@ -39,6 +40,8 @@ Number = int | float | Decimal
 Shape = tuple[Extent, ...]
 
 _EXACT = 2**53
+#: Names below which a monomial is short, whatever the limit on factors.
+_FEW = 16
 _SMALLEST, _LARGEST = sys.float_info.min, sys.float_info.max
 #: Decimals beyond are 0 or infinite.
 _NARROWEST, _WIDEST = Decimal("1e-9000"), Decimal("1e9000")
@@ -49,6 +52,8 @@ def canonical_number(value: Number) -> Number:
     """One Python object type per value; a Decimal that a double can be is one."""
     if not isinstance(value, Decimal):
         return canonical_double(value)
+    if value.is_nan():  # decimals that are none have no order
+        return math.nan
     normal = _SMALLEST <= float(value.copy_abs()) <= _LARGEST
     return value if not normal and _NARROWEST < value.copy_abs() < _WIDEST else _double(value)
 
@@ -138,6 +143,8 @@ class Coef(NamedTuple):
         if self is ONE:
             return other
         times, over = list(self.times + other.times), list(self.over + other.over)
+        if len(times) + len(over) > _FEW:
+            within("factors", len(times) + len(over))
         for name in set(times).intersection(over):
             for _ in range(min(times.count(name), over.count(name) - 1)):
                 times.remove(name)
@@ -155,11 +162,12 @@ class Coef(NamedTuple):
 
     def evaluate(self, sizes: Mapping[str, int]) -> int | float:
         """The number once dimensions have extents; 0/0 is nan as for a mean of nothing."""
-        above, below = self.value, 1
+        above = self.value
+        below: Number = 1
         for name in self.times:
             above = product_of(above, extent_of(name, sizes))
         for name in self.over:
-            below *= extent_of(name, sizes)
+            below = product_of(below, extent_of(name, sizes))
         if below == 0:
             return math.nan
         return _double(quotient_of(above, below) if below != 1 else above)
@@ -270,12 +278,14 @@ def extent_of(extent: Extent, sizes: Mapping[str, int]) -> int:
     ------
     ShapeError
         Where it would be negative.
+    LimitError
+        Where it would have more digits than an extent may have.
     """
     if isinstance(extent, int):
         return extent
     if extent in sizes:
         return sizes[extent]
-    value = value_of(form_of(extent), sizes)
+    value = whole_number(value_of(form_of(extent), sizes))
     if value < 0:
         given = ", ".join(f"{name} = {sizes[name]}" for name in sorted(extent_names([extent])))
         raise ShapeError(f"an index has extent {extent}, which is {value} for {given}")

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..support.digests import blake2b
+from ..support.errors import ShapeError
 from ..support.limits import spend
 from .arraylike import ArrayMethods
 from .declarations import declare, meeting
@@ -303,13 +304,12 @@ def _given(kind: type[Expr], meta: tuple[Any, ...], args: tuple[Expr, ...]) -> t
 
 def check_declarations(nodes: Iterable[Expr]) -> None:
     """Refuse nodes that are to be put together where these declare one name differently."""
-    found = meeting(nodes)
-    if found is not None:
+    if found := meeting(nodes):
         raise _declared_twice(*found)
 
 
-def _declared_twice(one: Var, other: Var) -> ValueError:
-    return ValueError(f"{one.name} is declared twice: {declaration(one)} and {declaration(other)}")
+def _declared_twice(one: Var, other: Var) -> ShapeError:
+    return ShapeError(f"{one.name} is declared twice: {declaration(one)} and {declaration(other)}")
 
 
 def _exact(kind: type[Expr], meta: tuple[Any, ...]) -> Any:
@@ -372,7 +372,7 @@ def postorder(roots: Iterable[Expr], stop: Callable[[Expr], bool] | None = None)
 
 
 def variables(roots: Iterable[Expr]) -> dict[str, Var]:
-    """Variables below the roots by name, sorted; ValueError where one name is declared twice."""
+    """Variables below the roots by name, sorted; ShapeError where one name is declared twice."""
     found: dict[str, Var] = {}
     for node in postorder(roots):
         if isinstance(node, Var):

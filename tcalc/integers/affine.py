@@ -29,7 +29,7 @@ IntegerValue = int | np.ndarray[Any, Any]
 _INT64_END = 2**63
 #: Steps that a form takes besides its terms.
 _MADE = 4
-#: Terms below which a form is short, whatever the limit on terms.
+#: Terms, or factors, below which a form is short, whatever the limits on them.
 _FEW = 16
 
 
@@ -60,6 +60,8 @@ def _unwrapped(part: str) -> str:
 def product_of(names: Iterable[str]) -> str:
     """The name of a product of names."""
     parts = sorted(f for name in names for f in factors_of(name))
+    if len(parts) > _FEW:
+        within("factors", len(parts))
     spend("steps", sum(map(len, parts)))
     if len(parts) == 1:
         return parts[0]

@@ -10,7 +10,7 @@ class Error(Exception):
 
 
 class ShapeError(Error, ValueError):
-    """Shapes or dimension names that do not fit together."""
+    """Shapes, dimension names or declarations of one name that do not fit together."""
 
 
 class RangeError(ShapeError, IndexError):

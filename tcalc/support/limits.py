@@ -56,6 +56,9 @@ LIMITS = {
     ),
     "digits": Limit("digits in one integer", "a floating-point number", 300, 300),
     "terms": Limit("terms in one extent", "a dimension with a name of its own", 256, 10_000),
+    "factors": Limit(
+        "factors in one product of dimensions", "a dimension with a name of its own", 64, 10_000
+    ),
 }
 
 
@@ -165,6 +168,7 @@ def limits(
     characters: float | None = None,
     digits: float | None = None,
     terms: float | None = None,
+    factors: float | None = None,
 ) -> AbstractContextManager[None]:
     """Bound what the code inside may take: ``with tc.limits(nodes=100_000, seconds=2):``.
 
@@ -190,6 +194,8 @@ def limits(
         Decimal digits of one exact integer, such as an extent.
     terms : number, optional
         Terms of one extent, such as the two of ``n-1``.
+    factors : number, optional
+        Dimensions in one product of them, such as the two of an extent ``m*n``, or of ``1/n^2``.
 
     Returns
     -------
@@ -215,7 +221,7 @@ expression takes less, and tc.limits(nodes=…), or --limit nodes=… on the com
     """
     given = {
         "nodes": nodes, "steps": steps, "seconds": seconds, "characters": characters,
-        "digits": digits, "terms": terms,
+        "digits": digits, "terms": terms, "factors": factors,
     }  # fmt: skip
     allowed = {name: value for name, value in given.items() if value is not None}
     for name, value in allowed.items():

@@ -4,16 +4,19 @@ A loop is read before the text around it, in which a name then stands for its va
 parts, each a text of the same language: the first states, the operands that have names, and last
 the step, in which states, slices `u[i]` and these operands are variables. So are states in a
 condition behind the range, `i=0..99 until s < 1`, and operands in a number of steps, `i=0..99
-if i < u`.
+if i < u`. A name that nothing declares keeps the shape that the first of these texts gives it, with
+an entry for each step where that is `u[i]`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
-from ...graph.extents import Extent, extent_from, form_of
+from ...graph.extents import Extent, extent_from, form_of, show_shape
 from ...graph.nodes import Expr, Var, variables
+from ...graph.variables import var
 from ...loops.body import body_variable, replaced
 from ...loops.closure_conversion import closed_loop
 from ...loops.fold_row import FOLD
@@ -21,7 +24,7 @@ from ...loops.integer_states import check_integer_states
 from ...loops.normal_form import LoopOperands, LoopRange
 from ...ops.affine_entries import integral
 from ...ops.reductions import arange
-from ...support.errors import ParseError
+from ...support.errors import ParseError, ShapeError
 from ...support.limits import spend
 from ...support.records import NamedTuple, record
 from .lexer import Lexicon
@@ -67,9 +70,9 @@ def with_loops(text: str, declared: Mapping[str, Var], language: LoopLanguage) -
     for statement in before:
         reader.enter(statement, scope)
     text = reader.cut(last, scope)
-    found = language.read("\n".join([*scope.lines.values(), text]), scope.declared)
-    (value,) = replaced([found], scope.values)
-    _check_names(value, plain)
+    found = reader.read([*scope.lines.values(), text], scope)
+    with _at(plain):
+        (value,) = replaced([found], scope.values)
     return value
 
 
@@ -101,10 +104,11 @@ class _Scope:
 
 
 class _LoopReader:
-    """Reads the loops of one text."""
+    """Reads the loops of one text; `known` are variables that nothing declares, as first read."""
 
     def __init__(self, text: str, language: LoopLanguage) -> None:
         self.text, self.language = text, language
+        self.known: dict[str, Var] = {}
         self.prefix, self.count = "loop", 0
         while self.prefix in text:
             self.prefix += "_"
@@ -116,6 +120,17 @@ class _LoopReader:
             if (name := f"{self.prefix}{self.count}") not in scope.declared:
                 return name
 
+    def read(self, lines: Sequence[str], scope: _Scope) -> Expr:
+        """The expression of a text without loops."""
+        text = "\n".join(lines)
+        words = set(_WORD.findall(text)) - scope.lines.keys()
+        known = {name: v for name, v in self.known.items() if name in words}
+        e = self.language.read(text, {**known, **scope.declared})
+        for name, v in e.variables.items():
+            if name not in scope.declared:
+                self.known.setdefault(name, v)
+        return e
+
     def enter(self, statement: str, scope: _Scope) -> None:
         """Keep a statement `name = …` for the texts behind it."""
         plain = self.cut(statement, scope)
@@ -124,6 +139,9 @@ class _LoopReader:
             raise ParseError("expected a statement name = expression", statement, 0)
         if name[0] in scope.lines:
             message = f"`{name[0]}` has a value already; each name is given one value"
+            raise ParseError(message, statement, 0)
+        if name[0] in self.known and not scope.depth:
+            message = f"`{name[0]}` is used before it is given a value here; choose another name"
             raise ParseError(message, statement, 0)
         scope.lines[name[0]] = plain
 
@@ -156,7 +174,7 @@ class _LoopReader:
             if plain not in scope.lines:
                 unnamed = self.language.names_value and _equals(plain) < 0
                 lines.append(f"{self.fresh(scope)} = {plain}" if unnamed else plain)
-            found = self.language.read("\n".join(lines), scope.declared)
+            found = self.read(lines, scope)
         return replaced([found], scope.values)[0]
 
     def loop(self, name: str, text: str, scope: _Scope) -> tuple[Expr, ...]:
@@ -188,13 +206,16 @@ class _LoopReader:
         outputs = self.step(step, len(states), inner)
         steps = self.ending(ending, index, steps, inner, bound)
         whole_step = outputs if steps.until is None else [*outputs, steps.until]
-        if variables([*inits, *scanned.values(), *bound.values()]).keys() & {v.name for v in own}:
+        with _at(text):
+            around = variables([*inits, *scanned.values(), *bound.values()])
+        if around.keys() & {v.name for v in own}:
             raise ParseError("a state is read outside of its loop; choose another name", text, 0)
         try:
             check_integer_states(own, whole_step)
         except TypeError as error:
             raise ParseError(str(error), text, 0) from error
-        made = closed_loop(own, outputs, inits, LoopOperands(scanned, bound), steps)
+        with _at(text):
+            made = closed_loop(own, outputs, inits, LoopOperands(scanned, bound), steps)
         start = FOLD.parts.index(name) * len(states)
         if start == len(made):
             raise ParseError("a number of steps is that of a loop with a condition", text, 0)
@@ -231,13 +252,19 @@ class _LoopReader:
         at_index = re.compile(rf"({_NAME})[ \t]*\[\s*{re.escape(index)}\s*\]")
         names: dict[str, str] = {}
         scanned: dict[Var, Expr] = {}
-        for array in at_index.findall(step):
-            if array in names:
+        for found in at_index.finditer(step):
+            if (array := found[1]) in names:
                 continue
             e = whole.get(array)
-            e = self.value(array, scope) if e is None else e
+            e = self.sliced(array, length, scope) if e is None else e
             if not e.ndim:
-                raise ParseError(f"`{array}` is a number, and has no entries", step, 0)
+                raise ParseError(f"`{array}` is a number, and has no entries", step, found.start())
+            if e.shape[0] != length:
+                message = (
+                    f"`{array}` has shape {show_shape(e.shape)}, and its first extent is not the"
+                    f" number of steps, {length}: step {index} reads `{found[0]}`"
+                )
+                raise ShapeError(str(ParseError(message, step, found.start())))
             names[array] = self.fresh(scope)
             scanned[self.slice(names[array], e, scope)] = e
         step = at_index.sub(lambda found: names[found[1]], step)
@@ -245,6 +272,15 @@ class _LoopReader:
             every = arange(length)
             scanned[self.slice(index, every, scope)] = every
         return scanned, step
+
+    def sliced(self, name: str, length: Extent, scope: _Scope) -> Expr:
+        """What a name stands for that is read at the index; it has a slice a step, if it is new."""
+        new = name not in self.known
+        e = self.value(name, scope)
+        if e.ndim and new and self.known.get(name) is e:
+            with _at(name):
+                self.known[name] = e = var(name, (length, *e.shape[1:]))
+        return e
 
     def slice(self, name: str, e: Expr, scope: _Scope) -> Var:
         scope.declared[name] = found = body_variable(name, e.shape[1:], integral(e))
@@ -343,9 +379,10 @@ def _check_new(words: Sequence[str], scope: _Scope, text: str) -> None:
             raise ParseError(f"`{word}` has a meaning already; choose another name", text, 0)
 
 
-def _check_names(e: Expr, text: str) -> None:
-    """Refuse undeclared names that were read differently in different places."""
+@contextmanager
+def _at(text: str) -> Iterator[None]:
+    """What does not fit inside is told with the text that it is of."""
     try:
-        variables([e])
-    except ValueError as error:
-        raise ParseError(f"{error}; declare its shape", text, 0) from error
+        yield
+    except ShapeError as error:
+        raise ShapeError(str(ParseError(str(error), text, 0))) from error
