@@ -284,3 +284,37 @@ def test_products_with_orthonormal_rows_keep_their_values(spec: str, weight: Any
     np.testing.assert_allclose(value, wanted, rtol=1e-9, atol=1e-9)
     if "ia,ja" in spec and words.count("ia") == 1 and not spec.endswith("->a"):
         assert found is not e
+
+
+#: Products in which no identity stands: of two factorisations, of L, and of other items of a batch;
+#: and those of batches in which one does.
+BATCHED = {
+    "q:ia,p:ja,d:a->ij": False,
+    "l:ik,l:jk,x:j->i": False,
+    "b:nia,b:mja->nmij": False,
+    "b:nia,b:nja->ij": True,
+    "b:nia,b:nja,x:j->ni": True,
+    "b:nia,b:nja,d:a,x:j->ni": True,
+    "q:ia,q:jb,d:a->ij": False,
+    "q:ia,q:ja,r:ab->ijb": False,
+}
+
+
+@pytest.mark.parametrize("spec", BATCHED)
+def test_only_rows_of_one_matrix_are_orthonormal(spec: str) -> None:
+    rng = np.random.default_rng(len(spec))
+    shapes = {"A": (3, 5), "C": (3, 5), "N": (2, 3, 5), "d": (5,), "x": (3,), "r": (5, 5)}
+    arrays = {name: rng.normal(size=shape) for name, shape in shapes.items()}
+    v = {name: tc.var(name, shape) for name, shape in shapes.items()}
+    factors = {name: tc.linalg.lq(v[name]) for name in "ACN"}
+    given = {"q": factors["A"][1], "p": factors["C"][1], "l": factors["A"][0], "b": factors["N"][1],
+             "d": 1 - v["d"], "x": v["x"], "r": v["r"]}  # fmt: skip
+    held = {k: e({n: arrays[n] for n in e.variables}) for k, e in given.items()}
+    words, _, out = spec.partition("->")
+    names, plain = zip(*[word.split(":") for word in words.split(",")], strict=True)
+    e = tc.einsum(f"{','.join(plain)}->{out}", *[given[name] for name in names])
+    (found,) = orthonormal([e])
+    value = found({name: arrays[name] for name in found.variables})
+    wanted = np.einsum(f"{','.join(plain)}->{out}", *[held[name] for name in names])
+    np.testing.assert_allclose(value, wanted, rtol=1e-9, atol=1e-9)
+    assert (found is not e) == BATCHED[spec]
