@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pickle
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -232,6 +233,29 @@ def test_signs_of_an_update_choose_a_formula_and_may_change(
         tc.wait_for_compiler()
     (function,) = functions(step)
     assert ("cholesky" in str(function.plan)) == (first > 0)
+
+
+@pytest.mark.usefixtures("soon")
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("scale", [tc.var("a"), c], ids=["a number", "a diagonal"])
+def test_updates_that_grow_are_doubtful_where_the_whole_is_no_measure(
+    scale: tc.Expr, sign: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """S of one number below it has the condition of the whole, if no weight is below 0."""
+    answered, call = [], structured_solves.CompiledSolves.__call__
+
+    def told(self: Any, *given: Any) -> Any:
+        found = call(self, *given)
+        answered.append(found is not None)
+        return found
+
+    monkeypatch.setattr(structured_solves.CompiledSolves, "__call__", told)
+    step = tc.compile(weighted(scale), structured=True, backend="numpy")
+    for tiny in (1.0, 1.0, 1.0, 1e-7, 1e-13, 1e-160):
+        at = {scale.name: tiny * (VALUES["c"] if scale is c else np.array(0.7))}
+        with suppress(tc.LinAlgError):
+            step(V=VALUES["V"], s=sign * np.array([1.0, 0.3, 0.2]), **at).solve(VALUES["c"])
+    assert answered[2:] == [True, sign > 0 and scale is not c, False, False]
 
 
 @pytest.mark.usefixtures("soon")

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import tcalc as tc
+from tcalc.graph.extents import ONE
 from tcalc.graph.normal import einsum
 from tcalc.ops.selection import selection
 
@@ -264,3 +265,35 @@ def test_long_chains_and_shared_gathers() -> None:
     np.testing.assert_allclose(e(x=value), wanted, rtol=1e-12)
     gradient = tc.grad(tc.sum(e), x)
     assert np.isfinite(gradient(x=value)).all()
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_long_products_with_tables(seed: int) -> None:
+    """More operands than all trees are searched for: tables are met from either side."""
+    rng = np.random.default_rng(seed)
+    count = int(rng.integers(9, 12))
+    tables = rng.choice(count, 2, replace=False)
+    data: dict[str, np.ndarray] = {}
+    ops, dense, words = [], [], []
+    for k in range(count):
+        word = (k, int(rng.integers(k + 1, count + 1)))
+        if k in tables:
+            data[f"i{k}"] = rng.integers(0, 3, 3)
+            ops.append(selection(tc.var(f"i{k}", 3, integer=True), 3))
+            dense.append(np.eye(3)[data[f"i{k}"]])
+        else:
+            word = (
+                *word,
+                *[int(n) for n in rng.integers(0, k + 1, int(rng.random() < 0.3)) if n < k],
+            )
+            data[f"v{k}"] = rng.normal(size=(3,) * len(word))
+            ops.append(tc.var(f"v{k}", data[f"v{k}"].shape))
+            dense.append(data[f"v{k}"])
+        words.append(word)
+    uses = np.bincount([label for word in words for label in word])
+    out = [int(label) for label in np.flatnonzero(uses == 1)[:2]]
+    e = einsum(ops, words, out, ONE, {int(k): 3 for k in np.flatnonzero(uses)})
+    args = [arg for pair in zip(dense, words, strict=True) for arg in pair]
+    wanted = np.einsum(*args, out, optimize=True)
+    found = e(**{k: v for k, v in data.items() if k in e.variables})
+    np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-9 * abs(wanted).max())

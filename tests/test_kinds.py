@@ -19,6 +19,7 @@ import tcalc as tc
 from tcalc.backends.functional.program import FunctionalProgram
 from tcalc.backends.numpy.kernels import KERNELS
 from tcalc.ops.matrix.inverse import LU
+from tcalc.ops.selection import selection
 from tcalc.plan.kinds.kind import Reading, StepAccess
 from tcalc.plan.kinds.sparse import TAKING_SPARSE
 from tcalc.plan.kinds.table import KINDS
@@ -91,9 +92,11 @@ def along_axes() -> tuple[Any, dict[str, Any]]:
             for key in (slice(1, None), slice(None, None, 2), slice(2, 3), i, j, 1):
                 f = a[(*whole[:axis], key, *whole[axis:])]
                 e += [f, tc.grad(tc.sum(tc.sin(f)), a)]
+    R = tc.var("R", (2, 3, 4))  # tables of two axes are subtracted at their places
+    e += [R - 2 * selection(j, 4), R.transpose(2, 0, 1) + selection(j, 4).transpose(2, 0, 1)]
     e += [tc.linalg.inv(Q[:3, :3] @ Q[:3, :3].transpose(0, 2, 1)), P.T @ P, P @ P[:5]]
     rng = np.random.default_rng(1)
-    data = {v.name: rng.normal(size=v.shape) for v in (P, Q, x, y)}
+    data = {v.name: rng.normal(size=v.shape) for v in (P, Q, R, x, y)}
     return e, data | {"i": np.array([2, 0, 1, 2]), "j": rng.integers(0, 3, (2, 3))}
 
 

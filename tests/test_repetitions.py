@@ -73,6 +73,51 @@ def test_random_loops_are_those_that_python_runs(seed: int) -> None:
         assert loops_in(found)
 
 
+#: Products of a matrix and two vectors, which differ in their labels alone.
+SPECS = ["ij,j,i->i", "ji,j,i->i", "ij,j,j->i", "ji,j,j->i", "ij,i,i->i", "jk,j,i->i", "ij,j,k->i"]
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_products_under_other_labels_are_other_steps(spec: str) -> None:
+    w, x = tc.var("W", (3, 3)), tc.var("x", (STEPS, 3))
+    for odd in SPECS:
+        results = []
+        each: list[Any] = [(tc, w, x), (np, W, ROWS)]
+        for xp, matrix, rows in each:
+            s, r = rows[0], rows[1]
+            for t in range(STEPS):
+                made = xp.einsum(odd if t == 5 else spec, matrix, s, xp.cos(r))
+                s, r = 0.5 * xp.tanh(made) + 0.3 * s + 0.1, s
+            results.append(s)
+        e, wanted = results
+        (found,) = rolled([e], lambda rows: None)
+        np.testing.assert_allclose(found(W=W, x=ROWS), wanted, rtol=1e-10)
+        assert loops_in(found) or odd != spec
+
+
+@pytest.mark.parametrize("odd", [False, True])
+def test_results_of_one_factorisation_are_told_apart(odd: bool) -> None:
+    """Of L and Q, which have one shape, another one is taken in one step."""
+    s = w = tc.var("W", (3, 3))
+    for t in range(STEPS):
+        s = 0.3 * w + tc.linalg.lq(s + 2 * tc.eye(3))[odd and t == 5]
+    (found,) = rolled([s], lambda rows: None)
+    np.testing.assert_allclose(found(W=W), s(W=W), rtol=1e-8)
+    assert loops_in(found) or odd
+
+
+@pytest.mark.parametrize("odd", [False, True])
+def test_tables_may_differ_and_have_one_length(odd: bool) -> None:
+    i, s, wanted = tc.var("i", 3, integer=True), tc.var("s", 3), ROWS[0]
+    e, places = s, np.array([3, 0, 2])
+    for t in range(STEPS):
+        table = np.cos(np.arange(4.0 + (odd and t == 5)) + t)
+        e, wanted = 0.1 * tc.sin(e) + tc.const(table)[i], 0.1 * np.sin(wanted) + table[places]
+    (found,) = rolled([e], lambda rows: None)
+    np.testing.assert_allclose(found(s=ROWS[0], i=places), wanted, rtol=1e-8)
+    assert loops_in(found) or odd
+
+
 def test_ends_of_ranges_are_no_places() -> None:
     """Ones from a place on, or at one place, which differs from step to step."""
     s = tc.var("s", 30)

@@ -12,7 +12,15 @@ import pytest
 import tcalc as tc
 from benchmarks.problems.linear_regression import LQ, simulated
 from tcalc.graph.normal import bare, einsum
-from tcalc.ops.matrix.row_spaces import DUAL, INVERSE, PROJECTOR, row_space
+from tcalc.ops.matrix.row_spaces import (
+    DUAL,
+    INVERSE,
+    PROJECTOR,
+    VOLUME,
+    from_factors,
+    row_space,
+    row_space_row,
+)
 from tcalc.plan.steps import Plan
 from tcalc.rules.row_spaces import of_factors
 from tests.test_operators import differences
@@ -254,3 +262,35 @@ def test_the_matrix_that_a_dual_basis_meets_goes(scaled: bool) -> None:
                 of_factors([einsum([other, y], [(k, j), (j,)], (k,))]),
             )
             assert found[0] is wanted[0]
+
+
+WORDS = ("lq", "rows")
+#: What each of the four is, by NumPy.
+BY_NUMPY: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    VOLUME: lambda a: np.linalg.slogdet(a @ a.mT)[1] / 2,
+    DUAL: lambda a: np.linalg.pinv(a).mT,
+    PROJECTOR: lambda a: np.linalg.pinv(a) @ a,
+    INVERSE: lambda a: np.linalg.inv(a @ a.mT),
+}
+
+
+@pytest.mark.parametrize("batch", [(), (4,), (4, 1), (3, 2)])
+@pytest.mark.parametrize("name", BY_NUMPY)
+def test_each_of_the_four_is_numpys(name: str, batch: tuple[int, ...]) -> None:
+    """By its kernel, by the formula of factors, and its derivatives, of batches of any shape."""
+    rng = np.random.default_rng(len(batch))
+    A = tc.var("A", (*batch, 2, 3))
+    e = row_space(name, A, WORDS)
+    data, weights = rng.normal(size=A.shape), rng.normal(size=e.shape)
+    wanted = BY_NUMPY[name](data)
+    np.testing.assert_allclose(row_space_row(name).kernels.compute(np, WORDS, data), wanted, 1e-10)
+    np.testing.assert_allclose(from_factors(e)(A=data), wanted, 1e-10)
+    slopes = tc.grad(tc.sum(tc.const(weights) * e), A)
+    quotients = differences(lambda a: (BY_NUMPY[name](a) * weights).sum(), data, 1e-3)
+    np.testing.assert_allclose(slopes(A=data), quotients, 1e-7, 1e-7 * abs(quotients).max())
+    if not batch:
+        for order in (1, 2):
+            before = tc.derivative(e, A, order - 1)
+            steps = differences(before, data, 1e-3)
+            found = tc.jacobian(before, A)(A=data)
+            np.testing.assert_allclose(found, steps, 1e-7, 1e-7 * abs(steps).max())

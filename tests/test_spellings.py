@@ -14,6 +14,7 @@ import tcalc as tc
 from benchmarks import spellings
 from benchmarks.problems import gp
 from benchmarks.spelled import MODELS, processes
+from tcalc.plan.lowering.orthonormal import orthonormal
 from tcalc.plan.lowering.traces import traced
 from tcalc.plan.steps import VIEW
 from tcalc.rules.distances import by_differences
@@ -238,3 +239,82 @@ def test_traces_with_inverses_keep_their_values(e: Any) -> None:
             "G": rng.normal(size=(n, n)), "y": rng.normal(size=n)}  # fmt: skip
     given = {name: data[name] for name in e.variables}
     np.testing.assert_allclose(found(**given), e(**given), rtol=1e-10, atol=1e-12)
+
+
+# --- orthonormal rows -----------------------------------------------------------------------------
+
+#: Products with Q Q', which is the identity: D is diagonal, and so are 1 - D and Q (1 - D) Q'.
+WITH_ROWS = [
+    "ia,ja->ij",
+    "ia,ja,j->i",
+    "ia,ja,jk->ki",
+    "ia,ja,ij->",
+    "ia,ja->",
+    "ia,ja,a->ij",
+    "ia,ja,a,j->i",
+    "ia,ja,a,a,jk->ik",
+    "ia,ja,a,kb,lb,b,jk->il",
+    "ia,ja,kb,lb,b,jk,li->",
+    "ia,ja,kb,lb,b,jk,i->l",
+    "ia,ja,a,kb,lb,b,jk,li->",
+    "ia,ja,a->a",
+    "ia,ja,ia->j",
+    "ia,ia,a->i",
+]
+
+
+@pytest.mark.parametrize("spec", WITH_ROWS)
+@pytest.mark.parametrize("weight", [lambda d: 1 - d, lambda d: d * 2 - 3, lambda d: d + d**2 + 1])
+def test_products_with_orthonormal_rows_keep_their_values(spec: str, weight: Any) -> None:
+    rng = np.random.default_rng(len(spec))
+    arrays = {"A": rng.normal(size=(3, 5)), "d": rng.normal(size=5), "x": rng.normal(size=3)}
+    arrays["B"] = rng.normal(size=(3, 3))
+    v = {name: tc.var(name, a.shape) for name, a in arrays.items()}
+    q = tc.linalg.lq(v["A"])[1]
+    given = {"A": q, "d": weight(v["d"]), "x": v["x"], "B": v["B"]}
+    held = {**arrays, "A": q(A=arrays["A"]), "d": weight(arrays["d"])}
+    kinds = {5: "d", 3: "x"}
+    sizes = dict.fromkeys("ijkl", 3) | dict.fromkeys("ab", 5)
+    words = spec.partition("->")[0].split(",")
+    names = [kinds[sizes[w]] if len(w) == 1 else "A" if w[1] in "ab" else "B" for w in words]
+    e = tc.einsum(spec, *[given[name] for name in names])
+    (found,) = orthonormal([e])
+    wanted = np.einsum(spec, *[held[name] for name in names])
+    value = found({name: a for name, a in arrays.items() if name in found.variables})
+    np.testing.assert_allclose(value, wanted, rtol=1e-9, atol=1e-9)
+    if "ia,ja" in spec and words.count("ia") == 1 and not spec.endswith("->a"):
+        assert found is not e
+
+
+#: Products in which no identity stands: of two factorisations, of L, and of other items of a batch;
+#: and those of batches in which one does.
+BATCHED = {
+    "q:ia,p:ja,d:a->ij": False,
+    "l:ik,l:jk,x:j->i": False,
+    "b:nia,b:mja->nmij": False,
+    "b:nia,b:nja->ij": True,
+    "b:nia,b:nja,x:j->ni": True,
+    "b:nia,b:nja,d:a,x:j->ni": True,
+    "q:ia,q:jb,d:a->ij": False,
+    "q:ia,q:ja,r:ab->ijb": False,
+}
+
+
+@pytest.mark.parametrize("spec", BATCHED)
+def test_only_rows_of_one_matrix_are_orthonormal(spec: str) -> None:
+    rng = np.random.default_rng(len(spec))
+    shapes = {"A": (3, 5), "C": (3, 5), "N": (2, 3, 5), "d": (5,), "x": (3,), "r": (5, 5)}
+    arrays = {name: rng.normal(size=shape) for name, shape in shapes.items()}
+    v = {name: tc.var(name, shape) for name, shape in shapes.items()}
+    factors = {name: tc.linalg.lq(v[name]) for name in "ACN"}
+    given = {"q": factors["A"][1], "p": factors["C"][1], "l": factors["A"][0], "b": factors["N"][1],
+             "d": 1 - v["d"], "x": v["x"], "r": v["r"]}  # fmt: skip
+    held = {k: e({n: arrays[n] for n in e.variables}) for k, e in given.items()}
+    words, _, out = spec.partition("->")
+    names, plain = zip(*[word.split(":") for word in words.split(",")], strict=True)
+    e = tc.einsum(f"{','.join(plain)}->{out}", *[given[name] for name in names])
+    (found,) = orthonormal([e])
+    value = found({name: arrays[name] for name in found.variables})
+    wanted = np.einsum(f"{','.join(plain)}->{out}", *[held[name] for name in names])
+    np.testing.assert_allclose(value, wanted, rtol=1e-9, atol=1e-9)
+    assert (found is not e) == BATCHED[spec]

@@ -125,7 +125,7 @@ class _Paths:
         return {
             key
             for key, product in self.made.items()
-            if reads[key] > 1 and (_contracts(product.node) or product.node.ndim <= largest)
+            if reads[key] > 1 and product.node.ndim <= largest
         }
 
     def _along_path(self, whole: Factors) -> _Product:

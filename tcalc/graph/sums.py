@@ -178,8 +178,8 @@ def structured(e: Add, known: Collection[int] = ()) -> bool:
 
 
 def absent_axes(e: Expr) -> set[int]:
-    """Axes that e is broadcast along."""
-    if not isinstance(e, Einsum) or e.summed:
+    """Axes that e is broadcast along; a contraction has none."""
+    if not isinstance(e, Einsum):
         return set()
     standing = {label for word in e.labels for label in word}
     return {

@@ -233,9 +233,10 @@ class Box:
         return sorted(names, key=number)
 
     def tightened(self) -> bool:
-        """Shorten intervals by the conditions; drop those that hold. False if nothing is left."""
-        if not self._all_bounded():
-            return False
+        """Shorten intervals by the conditions; drop those that hold. False if nothing is left.
+
+        All labels have intervals.
+        """
         for _ in range(ROUNDS):
             before = dict(self.intervals)
             for c in self.conditions:

@@ -77,7 +77,7 @@ def signatures(nodes: Sequence[Expr]) -> dict[int, int]:
     place = {id(n): k for k, n in enumerate(nodes)}
     operands = [[place[id(arg)] for arg in n.args] for n in nodes]
     # In sums and products the order of operands says nothing.
-    sums = [len(n.args) > 1 and isinstance(n, Add | Einsum) for n in nodes]
+    sums = [isinstance(n, Add | Einsum) for n in nodes]
     numbers: dict[Any, int] = {}
     looks = [numbers.setdefault(_look(n), len(numbers)) for n in nodes]
     found = looks
@@ -267,7 +267,7 @@ def _kind(node: Expr) -> str:
 def _difference(node: Expr, other: Expr) -> str:
     """What differs between two nodes but for their operands."""
     kind = _kind(node)
-    return "" if not kind or same(_value(node, kind), _value(other, kind)) else kind
+    return "" if same(_value(node, kind), _value(other, kind)) else kind
 
 
 def same(one: Any, two: Any) -> bool:

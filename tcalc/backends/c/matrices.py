@@ -37,7 +37,7 @@ def _product(frame: Frame, step: Step) -> str:
         two.shape[::-1], two.strides[::-1]
     )
     adding = step.out in frame.adding
-    if mirror and m == n and m > 1 and not adding and _same_start(frame, a, b):
+    if mirror and m > 1 and not adding and _same_start(frame, a, b):
         return f"symmetric_square(p{a}, {strides(one)}, p{step.out}, {m}, {k});"
     return f"{frame.product(step)}(1, {given}, {int(adding)}, p{step.out}, {ld}, {m}, {k}, {n});"
 
@@ -87,7 +87,7 @@ def _crossed(frame: Frame, step: Step) -> str:
 
 def _step(out: StridedArray) -> int:
     """From one entry of a column to the next."""
-    return out.strides[0] if out.shape and out.shape[0] > 1 else 1
+    return out.strides[0] if out.shape[0] > 1 else 1
 
 
 def _same_start(frame: Frame, a: int, b: int) -> bool:
@@ -99,8 +99,6 @@ def _same_start(frame: Frame, a: int, b: int) -> bool:
 def _matmul(frame: Frame, step: Step) -> str:
     one, two = [frame.arrays[a] for a in step.args]
     a, b = step.args
-    if len(one.shape) < 2 or len(two.shape) < 2 or len(step.shape) < 3:
-        return ""
     inner = [StridedArray(x.shape[-2:], x.strides[-2:]) for x in (one, two)]
     if not all(map(lies, inner)):
         return ""

@@ -94,7 +94,10 @@ def _with_term(whole: Factors, k: int, term: Expr) -> Factors:
 
 
 def _identified(whole: Factors, pair: _Pair) -> Factors:
-    """The product without Q and Q, whose rows' labels become one."""
+    """The product without Q and Q, whose rows' labels become one.
+
+    What that or a label of their batch stands in alone is a sum of ones.
+    """
     one, two = pair.rows
     rest: list[LabelledExpr] = []
     for k, (op, word) in enumerate(whole.operands):
@@ -102,8 +105,9 @@ def _identified(whole: Factors, pair: _Pair) -> Factors:
             rest.append((op, tuple([one if n == two else n for n in word])))
     out = tuple([one if n == two else n for n in whole.out])
     coef = whole.coef
-    if one not in {n for _, word in rest for n in word}.union(out):
-        coef = coef.by(extent_coef(whole.extents[one]))
+    batch = whole.operands[pair.places[0]][1][:-2]
+    for label in {one, *batch}.difference(out, *[word for _, word in rest]):
+        coef = coef.by(extent_coef(whole.extents[label]))
     return Factors(rest, out, whole.extents, coef)
 
 
