@@ -30,6 +30,7 @@ WITH_CORE = sorted(
         for row in TABLE.values()
         if row.core and not row.elementwise and not isinstance(row, Selection)
         if not row.spelling.shown  # operands that follow from others cannot be drawn freely
+        if row.name != "symmetric_part"  # of formulas alone, and made when one first has it
     ),
     key=str,
 )
