@@ -201,3 +201,26 @@ def test_the_oracles_agree() -> None:
 @pytest.mark.parametrize("seed", CORPUS)
 def test_seeds_that_failed_once(seed: int) -> None:
     assert attempt(seed, thorough=True)
+
+
+#: How two matrices of a batch are multiplied, some of which leave no batch, or nothing, behind.
+MEETING = ["nia,naj->nij", "nia,naj->ij", "nia,naj->n", "nia,naj->", "nai,naj->ij", "nia,nja->ij",
+           "nai,nja->ij", "nia,nai->", "nia,nia->a", "mia,nja->ij", "mia,naj->ij"]  # fmt: skip
+
+
+@pytest.mark.parametrize("spec", MEETING)
+def test_what_cancels_is_summed_over_its_batch(spec: str) -> None:
+    """Products of matrices, their factors and inverses: of n identities the sum is n of them."""
+    S = tc.var("S", (4, 3, 3))
+    a = np.random.default_rng(0).normal(size=S.shape)
+    a = a @ a.transpose(0, 2, 1) + np.eye(3)
+    la = tc.linalg
+    (lower, q), factor = la.lq(S), la.cholesky(S)
+    matrices = [S, la.inv(S), la.pinv(S), factor, la.tri_inverse(factor), lower, q,
+                la.tri_inverse(lower), la.eigh(S)[1], la.svd(S)[0]]  # fmt: skip
+    pairs = [(m, tc.compile(m)(S=a)) for m in matrices]
+    for (one, left), (two, right) in itertools.product(pairs, repeat=2):
+        e = tc.simplify(tc.einsum(spec, one, two))
+        wanted = np.einsum(spec, left, right)
+        found = e(S=a) if e.variables else e()
+        np.testing.assert_allclose(found, wanted, rtol=1e-7, atol=1e-8, err_msg=str(e))

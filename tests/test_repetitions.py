@@ -118,6 +118,21 @@ def test_tables_may_differ_and_have_one_length(odd: bool) -> None:
     assert loops_in(found) or odd
 
 
+@pytest.mark.parametrize("read", [[STEPS - 1], [STEPS - 2], [4, 9, STEPS - 1], [*range(STEPS)]])
+def test_states_of_any_steps_are_read(read: list[int]) -> None:
+    x, s, wanted = tc.var("x", (STEPS, 3)), tc.var("s", 3), ROWS[0]
+    e, states, values = s, [], []
+    for t in range(STEPS):
+        e, wanted = tc.sin(e) + x[t], np.sin(wanted) + ROWS[t]
+        states.append(e)
+        values.append(wanted)
+    # The last one is read too, as an expression has no steps behind what it reads.
+    (found,) = rolled([states[-1] + sum((k + 2) * tc.cos(states[k]) for k in read)], lambda v: None)
+    total = values[-1] + sum((k + 2) * np.cos(values[k]) for k in read)
+    np.testing.assert_allclose(found(x=ROWS, s=ROWS[0]), total, rtol=1e-10)
+    assert loops_in(found)
+
+
 def test_ends_of_ranges_are_no_places() -> None:
     """Ones from a place on, or at one place, which differs from step to step."""
     s = tc.var("s", 30)
