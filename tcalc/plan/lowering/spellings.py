@@ -59,7 +59,7 @@ def differences_of_rows(
         summed = [extent for label, extent in enumerate(e.extents) if label not in e.out]
         return prod([extent_of(extent, sizes) for extent in summed]) <= longest
 
-    return by_differences(roots, short)
+    return by_differences(roots, short) if longest else list(roots)
 
 
 def summed_inside(
