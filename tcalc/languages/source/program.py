@@ -395,6 +395,6 @@ class SourceProgram(Sums):
         for dim, size in inner.scope.sizes.items():
             if size in inner.scope.free:
                 self.language.assign(size, self.language.size(dim))
-        made = inner.finished(name, names, result, sorted(inner.scope.free))
-        self.scope.lines += self.language.nested(made)
+        function = inner.finished(name, names, result, sorted(inner.scope.free))
+        self.scope.lines += self.language.nested(function)
         return name
