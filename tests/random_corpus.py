@@ -309,4 +309,16 @@ CORPUS = [
             ],
         ),
     ),
+    (
+        81020015,
+        Program(
+            {"u": ("m", "m")},
+            {"m": 2, "n": 2},
+            [
+                ("einsum", (0,), {"spec": "ll->l", "sizes": {}}),
+                ("outer", (1, 1), {"name": "subtract"}),
+                ("matrix", (2,), {"name": "inv", "extent": "m"}),
+            ],
+        ),
+    ),
 ]

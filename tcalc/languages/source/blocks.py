@@ -31,7 +31,10 @@ def large(e: Expr, least: float) -> bool:
 
 
 def _repeats(e: Expr) -> bool:
-    plain = isinstance(e, Einsum) and not e.summed and len(set(e.out)) == e.ndim
+    if not isinstance(e, Einsum) or e.summed:
+        return False
+    # Rows of a diagonal are no rows of the array that it is read from.
+    plain = all(len(set(word)) == len(word) for word in (e.out, *e.labels))
     return plain and bool(absent_axes(e)) and not any(indicates(a) or selects(a) for a in e.args)
 
 
