@@ -321,4 +321,42 @@ CORPUS = [
             ],
         ),
     ),
+    (
+        81078713,
+        Program(
+            {"u": ("m",)},
+            {"m": 2, "n": 2},
+            [
+                ("outer", (0, 0), {"name": "ratio"}),
+                ("gather", (1,), {"index": [0, 0]}),
+                ("matrix", (2,), {"name": "inv", "extent": 2}),
+                ("binary", (3, 3), {"name": "multiply"}),
+            ],
+        ),
+    ),
+    (
+        81128784,
+        Program(
+            {"u": ("n", "n")},
+            {"m": 2, "n": 1},
+            [
+                ("roll", (0,), {"shift": -1}),
+                ("binary", (1, 1), {"name": "ratio"}),
+                ("roll", (2,), {"shift": -1}),
+            ],
+        ),
+    ),
+    (
+        91078063,
+        Program(
+            {"u": ("m",)},
+            {"m": 2, "n": 3},
+            [
+                ("binary", (0, 0), {"name": "subtract"}),
+                ("reduction", (1,), {"name": "logsumexp", "axis": 0}),
+                ("loop", (1, 2), {"extent": "m"}),
+                ("loop", (0, 3), {"extent": "m"}),
+            ],
+        ),
+    ),
 ]

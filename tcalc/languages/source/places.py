@@ -53,7 +53,9 @@ class NamedBox(Box):
     def suppose(self, accesses: Iterable[CheckedAccess], others: Iterable[Extent]) -> None:
         """Take it that there are entries, that accesses stay inside, and that extents exist."""
         self.intervals = {f"#{k}": (Affine(), n - 1) for k, n in self.extents.items()}
-        known = [self.extents[k] - 1 for k in self.out if self.extents[k].terms]
+        mine = [self.extents[k] for k in self.out]
+        # One that is others less may be 0 where dimensions are not.
+        known = [n - 1 for n in mine if n.terms and n.constant >= 0]
         known += map(form_of, others)
         for form, extent, _ in accesses:
             low, high = self.reach(form)

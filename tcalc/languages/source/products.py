@@ -185,8 +185,9 @@ class Products(SquaredProducts):
         spelled = sorted(whole.operands, key=lambda item: any(item[0] is arg for arg in node.args))
         operands = self.solves.met(self.halves(spelled, out), out)
         if coef != ONE:
-            k = min(range(len(operands)), key=lambda k: len(operands[k][1]))
-            operands[k] = self.scaled(coef, [operands[k][0]]), operands[k][1]
+            k = min(range(len(operands)), key=lambda k: self.solves.rank(operands[k]))
+            code, word = self.solves.made(operands[k])
+            operands[k] = self.scaled(coef, [code]), word
         if len(operands) == 1 and operands[0][1] == (0, 0) and not out:
             return language.trace(operands[0][0])
         return self.contracted(operands, whole.extents, out)

@@ -393,8 +393,8 @@ class SourceProgram(Sums):
         inner.scope.within(self.scope)
         result = inner.walked()
         for dim, size in inner.scope.sizes.items():
-            if size in inner.scope.free:
-                self.language.assign(size, self.language.size(dim))
+            if size in inner.scope.free and (own := self.language.size(dim)).text != size:
+                self.language.assign(size, own)
         function = inner.finished(name, names, result, sorted(inner.scope.free))
         self.scope.lines += self.language.nested(function)
         return name

@@ -91,6 +91,11 @@ class Solves:
         code, word = operand
         return (self.values.code(code.node), word) if isinstance(code, Unmade) else operand
 
+    def rank(self, operand: Operand) -> tuple[bool, int]:
+        """Less for what is better scaled: what is written, of few axes."""
+        code, word = operand
+        return isinstance(code, Unmade), len(word)
+
     def met(self, operands: Sequence[Operand], out: Labels) -> list[Operand]:
         """The operands; inverses are written that no other one operand meets at one axis."""
         counts = Counter([label for _, word in operands for label in set(word)])
