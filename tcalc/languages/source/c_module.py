@@ -29,8 +29,9 @@ from .language import FunctionText
 #: Files of `routines/`, of which later ones call earlier ones; some of them plans share.
 ROUTINES = (
     "numbers.c", "exponentials.c", "decays.c", "quick.c", "special.c", "bessel.c", "blas.c",
-    "pieces.c", "products.c", "triangles.c", "congruences.c", "windows.c", "correlations.c",
-    "rows.c", "factors.c", "spectral.c", "matrices.c", "roots.c", "minors.c", "differences.c",
+    "pieces.c", "products.c", "triangles.c", "definite.c", "congruences.c", "windows.c",
+    "correlations.c", "rows.c", "factors.c", "spectral.c", "matrices.c", "roots.c", "minors.c",
+    "differences.c",
 )  # fmt: skip
 
 

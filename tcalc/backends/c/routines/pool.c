@@ -14,7 +14,7 @@
 typedef int (*Body)(char **given, long chunk, long worker);
 
 /* Bytes of a worker's stack, and looks at the next job that are worth more than going to sleep. */
-enum { STACK = 1 << 21, LOOKS = 2000 };
+enum { STACK = 1 << 21, LOOKS = 20000 };
 
 /* `owner` is held by the one whose job it is, `lock` whenever anything below is changed. */
 static pthread_mutex_t owner = PTHREAD_MUTEX_INITIALIZER, lock = PTHREAD_MUTEX_INITIALIZER;
