@@ -71,6 +71,44 @@ def test_large_products_in_parts(name: str, dtype: Any) -> None:
     np.testing.assert_allclose(found, wanted, rtol=0, atol=500 * np.finfo(dtype).eps * size)
 
 
+#: What triangles are made and read by, with a matrix and columns to solve for.
+T, S = (
+    tc.var("T", ("n", "n"), lower=True),
+    tc.var("S", ("n", "n"), positive_definite=True),
+)
+B = tc.var("B", ("n", "k"))
+TRIANGLES = {
+    "solve": (tc.linalg.solve_triangular(T, B, lower=True), 700, 300),
+    "transposed solve": (tc.linalg.solve_triangular(T.T, B), 203, 801),
+    "solve with a row of columns": (tc.linalg.solve_triangular(T, B, lower=True), 900, 129),
+    "factor": (tc.linalg.cholesky(S), 601, 0),
+    "inverse": (tc.inv(S), 517, 0),
+    "inverse of a triangle": (tc.inv(T), 430, 0),
+    "gradient by a factor": (tc.grad(tc.sum(tc.linalg.cholesky(S) ** 3), S), 390, 0),
+    "between triangles": (tc.inv(T) @ S @ tc.inv(T).T, 300, 0),
+}
+
+
+@pytest.mark.parametrize("name", TRIANGLES)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.usefixtures("several_of_blas")
+def test_large_triangles_in_parts(name: str, dtype: Any) -> None:
+    """Columns of a solve and panels of half a product are shared, at edges that fit no part too."""
+    e, n, k = TRIANGLES[name]
+    rng = np.random.default_rng(0)
+    square = rng.normal(size=(n, n)) / n
+    data = {"T": np.tril(square) + np.eye(n), "S": square @ square.T + np.eye(n)}
+    data["B"] = rng.normal(size=(n, k))
+    given = {v: data[v].astype(dtype) for v in e.variables}
+    step = tc.compile(e, backend="c", threads=2)
+    step(**given)
+    before = pool.counts()
+    found = step(**given)
+    assert pool.counts().shared > before.shared
+    wanted = tc.compile(e, backend="functional")({v: a.astype(float) for v, a in given.items()})
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=500 * np.finfo(dtype).eps)
+
+
 def test_small_products_are_left_to_one_thread(several_of_blas: Any) -> None:
     step = tc.compile(M @ N, backend="c", threads=2)
     step(M=np.ones((20, 20)), N=np.ones((20, 20)))
