@@ -105,7 +105,7 @@ def test_large_triangles_in_parts(name: str, dtype: Any) -> None:
     before = pool.counts()
     found = step(**given)
     assert pool.counts().shared > before.shared
-    wanted = tc.compile(e, backend="functional")({v: a.astype(float) for v, a in given.items()})
+    wanted = tc.compile(e, backend="numpy")({v: a.astype(float) for v, a in given.items()})
     np.testing.assert_allclose(found, wanted, rtol=0, atol=500 * np.finfo(dtype).eps)
 
 
