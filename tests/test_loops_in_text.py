@@ -237,7 +237,37 @@ def test_names_that_do_not_fit_in_loops_are_told_with_their_place(
     assert "y" not in text or place.startswith("y"), caught.value
 
 
+@pytest.mark.parametrize(
+    ("text", "at", "said"),
+    [
+        ("x + fold(s -> s*x + , x, i=0..3)", " , x,", "found the end of this part of the loop"),
+        ("t = fold(s -> s + x, # from x on\n x, i=0..3); sin(t'*A*x", "(t'", "never closed"),
+        ("x + fold(s -> fold(r -> r + d, s, j=0..2), x, i=0..3)", "+ d", "`d` is a column"),
+        ("A*fold(s -> s + x, x, i=0..2) + d", "+ d", "`A*fold(s -> s + x, x, i=0..2)` is"),
+        ("fold((s, r) -> (s + r, t(r)), (x, x), i=0..3)[0]", "t(r)", "`t` is no function"),
+        ("fold(s -> r = 2*s; A*r*d*x[i], x, i=0..n-1)", "*d", "`A*r` is a column"),
+        ("fold(s -> s/2, x, i=0..99 until s < d)", "< d", "`d` is a column"),
+        ("fold(s -> s/2, x, u=A*d, i=0..9)", "*d", "`d` is a column"),
+        ("fold(s -> s/2, x,\n  i=0..9 if i < @)", "@)", "there is no `@` here"),
+        ("fold(s -> s/2, x,\n i=3..9) + x", "3..9", "the range of a loop"),
+        ("fold(s -> s*x[i], 1, i=0..n-1) + fold(s -> s*b[i], x, i=0..3)", "b[i]", "has no entries"),
+    ],
+)
+def test_mistakes_in_loops_are_told_where_they_stand_in_the_whole(
+    text: str, at: str, said: str
+) -> None:
+    with pytest.raises(tc.Error) as caught:
+        tc.parse(text, x="n", A=("n", "n"), d="m", b=())
+    place, message = str(caught.value).split(": ", 1)
+    *_, line, caret = message.split("\n")
+    row, column = map(int, place.split(":"))
+    assert text.split("\n")[row - 1] == line[2:]
+    assert caret.index("^") == column + 1
+    assert line[column + 1 :].startswith(at), message
+    assert said in message
+
+
 def test_a_name_that_two_variables_have_is_refused_in_loops() -> None:
-    with pytest.raises(tc.ShapeError, match=r"^1:1: y is declared twice: .*\n.*\n *\^$"):
+    with pytest.raises(tc.ShapeError, match=r"^1:33: y is declared twice: .*\n.*\n *\^$"):
         tc.parse("fold(s -> s*a, x, i=0..3)'*fold(s -> s*a, z, i=0..3)", x="n", z=tc.var("y", "n"),
                  a=tc.var("y"))  # fmt: skip

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
+
+from .passages import in_whole
 
 
 class Error(Exception):
@@ -61,6 +65,7 @@ class ParseError(Error, ValueError):
     """
 
     def __init__(self, message: str, text: str, offset: int) -> None:
+        text, offset = in_whole(text, offset)
         self._given = message, text, offset
         before = text[:offset]
         self.line = before.count("\n") + 1
@@ -72,6 +77,15 @@ class ParseError(Error, ValueError):
 
     def __reduce__(self) -> tuple[type[ParseError], tuple[str, str, int]]:
         return type(self), self._given
+
+
+def retold(error: Error, words: Callable[[str], str]) -> Error:
+    """The error with what it says in other words, its place and the text there as they are."""
+    if isinstance(error, ParseError):
+        message, text, offset = error._given
+        return ParseError(words(message), text, offset)
+    first, *lines = str(error).split("\n")
+    return type(error)("\n".join([words(first), *lines]))
 
 
 def clip(line: str, column: int, width: int = 76) -> tuple[str, int]:

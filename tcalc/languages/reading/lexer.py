@@ -77,9 +77,6 @@ class Lexicon:
         """The error for an operator of another language."""
         return ParseError(f"there is no `{word}` here; {self.hints[word]}", text, place)
 
-    def without_comments(self, text: str) -> str:
-        return self.comment.sub("", text)
-
     def tokens(self, text: str) -> list[Token]:
         """All tokens, newlines inside brackets left out, closed by a token `end`."""
         if len(text) > MAX_TEXT:

@@ -24,8 +24,9 @@ from ...loops.integer_states import check_integer_states
 from ...loops.normal_form import LoopOperands, LoopRange
 from ...ops.affine_entries import integral
 from ...ops.reductions import arange
-from ...support.errors import ParseError, ShapeError
+from ...support.errors import ParseError, ShapeError, retold
 from ...support.limits import spend
+from ...support.passages import Passage, lines
 from ...support.records import NamedTuple, record
 from .lexer import Lexicon
 
@@ -61,7 +62,8 @@ def with_loops(text: str, declared: Mapping[str, Var], language: LoopLanguage) -
     """The expression of a text in which loops may stand."""
     if not any(name in text for name in FOLD.parts):
         return language.read(text, declared)
-    plain = language.lexicon.without_comments(text)
+    comments = language.lexicon.comment.finditer(text)
+    plain = Passage(text).with_words([(*comment.span(), "") for comment in comments])
     if not _LOOP.search(plain):
         return language.read(text, declared)
     reader = _LoopReader(plain, language)
@@ -69,8 +71,7 @@ def with_loops(text: str, declared: Mapping[str, Var], language: LoopLanguage) -
     *before, last = [plain[a:b] for a, b in _pieces(plain, ";\n") if plain[a:b].strip()]
     for statement in before:
         reader.enter(statement, scope)
-    text = reader.cut(last, scope)
-    found = reader.read([*scope.lines.values(), text], scope)
+    found = reader.read([*scope.lines.values(), reader.cut(last, scope)], scope)
     with _at(plain):
         (value,) = replaced([found], scope.values)
     return value
@@ -81,7 +82,7 @@ class _Scope:
     """What names mean: variables, and statements by their text; the values of names for loops."""
 
     declared: dict[str, Var]
-    lines: dict[str, str]
+    lines: dict[str, Passage]
     values: dict[Var, Expr]
     depth: int
 
@@ -93,9 +94,9 @@ class _Scope:
         self.declared[name] = found = body_variable(name, e.shape, integral(e))
         return found
 
-    def needed(self, text: str) -> list[str]:
+    def needed(self, text: Passage) -> list[Passage]:
         """The statements that a text depends on, in order."""
-        waiting, found = [text], set[str]()
+        waiting, found = list[str]([text]), set[str]()
         while waiting:
             words = {w for w in _WORD.findall(waiting.pop()) if w in self.lines} - found
             found |= words
@@ -104,34 +105,45 @@ class _Scope:
 
 
 class _LoopReader:
-    """Reads the loops of one text; `known` are variables that nothing declares, as first read."""
+    """Reads the loops of one text; `known` are variables that nothing declares, as first read, and
+    `written` is what stands in the text for names that it does not have."""
 
     def __init__(self, text: str, language: LoopLanguage) -> None:
         self.text, self.language = text, language
         self.known: dict[str, Var] = {}
+        self.written: dict[str, str] = {}
         self.prefix, self.count = "loop", 0
         while self.prefix in text:
             self.prefix += "_"
 
-    def fresh(self, scope: _Scope) -> str:
-        """A name that nothing has."""
+    def fresh(self, scope: _Scope, written: str = "") -> str:
+        """A name that nothing has, for what is written so."""
         while True:
             self.count += 1
             if (name := f"{self.prefix}{self.count}") not in scope.declared:
+                self.written[name] = written
                 return name
 
-    def read(self, lines: Sequence[str], scope: _Scope) -> Expr:
+    def read(self, statements: Sequence[Passage], scope: _Scope) -> Expr:
         """The expression of a text without loops."""
-        text = "\n".join(lines)
+        text = lines(statements)
         words = set(_WORD.findall(text)) - scope.lines.keys()
         known = {name: v for name, v in self.known.items() if name in words}
-        e = self.language.read(text, {**known, **scope.declared})
+        try:
+            e = self.language.read(text, {**known, **scope.declared})
+        except (ParseError, ShapeError) as error:
+            raise retold(error, self.as_written) from None
         for name, v in e.variables.items():
             if name not in scope.declared:
                 self.known.setdefault(name, v)
         return e
 
-    def enter(self, statement: str, scope: _Scope) -> None:
+    def as_written(self, message: str) -> str:
+        """A message in words of the text."""
+        names = sorted(self.written, key=len, reverse=True)
+        return re.sub("|".join(names), lambda m: self.written[m[0]], message) if names else message
+
+    def enter(self, statement: Passage, scope: _Scope) -> None:
         """Keep a statement `name = …` for the texts behind it."""
         plain = self.cut(statement, scope)
         name = _WORD.match(plain.strip())
@@ -145,9 +157,9 @@ class _LoopReader:
             raise ParseError(message, statement, 0)
         scope.lines[name[0]] = plain
 
-    def cut(self, text: str, scope: _Scope) -> str:
+    def cut(self, text: Passage, scope: _Scope) -> Passage:
         """The text with names in the places of its loops."""
-        found, place = [], 0
+        found, place = list[tuple[int, int, str]](), 0
         while loop := _LOOP.search(text, place):
             end = _closing(text, loop.end())
             outputs = self.loop(loop[1], text[loop.end() : end], scope)
@@ -156,13 +168,13 @@ class _LoopReader:
                 message = f"{len(outputs)} states: write [0] behind the loop for the first of them"
                 raise ParseError(message, text, end)
             e = outputs[int(behind[1]) if behind else 0]
-            name = self.fresh(scope)
-            scope.values[scope.bind(name, e)] = e
-            found += [text[place : loop.start()], name]
             place = behind.end() if behind else end + 1
-        return "".join([*found, text[place:]])
+            name = self.fresh(scope, text[loop.start() : place])
+            scope.values[scope.bind(name, e)] = e
+            found.append((loop.start(), place, name))
+        return text.with_words(found)
 
-    def value(self, text: str, scope: _Scope) -> Expr:
+    def value(self, text: Passage, scope: _Scope) -> Expr:
         """The value of one expression."""
         plain = self.cut(text, scope).strip()
         if not plain:
@@ -170,14 +182,15 @@ class _LoopReader:
         if plain in scope.declared:
             found: Expr = scope.declared[plain]
         else:
-            lines = scope.needed(plain)
+            statements = scope.needed(plain)
             if plain not in scope.lines:
                 unnamed = self.language.names_value and _equals(plain) < 0
-                lines.append(f"{self.fresh(scope)} = {plain}" if unnamed else plain)
-            found = self.read(lines, scope)
+                word = f"{self.fresh(scope)} = " if unnamed else ""
+                statements.append(plain.with_words([(0, 0, word)]))
+            found = self.read(statements, scope)
         return replaced([found], scope.values)[0]
 
-    def loop(self, name: str, text: str, scope: _Scope) -> tuple[Expr, ...]:
+    def loop(self, name: str, text: Passage, scope: _Scope) -> tuple[Expr, ...]:
         """What a loop gives, for each state."""
         spend("steps", len(text) + len(scope.declared) + len(scope.lines))
         if scope.depth == MAX_NESTED:
@@ -187,12 +200,12 @@ class _LoopReader:
         if not arrow or len(pieces) < 3:
             message = "a loop is fold(state -> next state, first state, i=0..n-1)"
             raise ParseError(message, text, 0)
-        states = [word.strip() for word in _tuple(left)]
+        states = [str(word.strip()) for word in _tuple(left)]
         firsts = _tuple(pieces[1]) if len(states) > 1 else [pieces[1]]
         named = [_binding(piece) for piece in pieces[2:]]
         index, ends = named.pop()
-        span, *ending = _ENDING.split(ends, maxsplit=1)
-        steps = _range(span)
+        ending = _ENDING.search(ends)
+        steps = _range(ends[: ending.start()] if ending else ends)
         words = [*states, *[word for word, _ in named], index]
         _check_new(words, scope, text)
         inits = [self.value(piece, scope) for piece in firsts]
@@ -204,7 +217,8 @@ class _LoopReader:
         own = [inner.bind(word, e) for word, e in zip(states, inits, strict=True)]
         scanned, step = self.slices(step, index, steps.length, whole, inner)
         outputs = self.step(step, len(states), inner)
-        steps = self.ending(ending, index, steps, inner, bound)
+        if ending is not None:
+            steps = self.ending(ending[1], ends[ending.end() :], index, steps, inner, bound)
         whole_step = outputs if steps.until is None else [*outputs, steps.until]
         with _at(text):
             around = variables([*inits, *scanned.values(), *bound.values()])
@@ -223,16 +237,14 @@ class _LoopReader:
 
     def ending(
         self,
-        words: Sequence[str],
+        kind: str,
+        text: Passage,
         index: str,
         steps: LoopRange,
         scope: _Scope,
         operands: Mapping[Var, Expr],
     ) -> LoopRange:
         """The range with what is said behind it of where the loop ends."""
-        if not words:
-            return steps
-        kind, text = words
         if kind == "until":
             (until,) = self.step(text, 1, scope)
             if index in variables([until]) or steps.backward:
@@ -242,12 +254,12 @@ class _LoopReader:
         counted = re.fullmatch(rf"\s*{re.escape(index)}\s*<(?!=)(.*)", text, re.DOTALL)
         if counted is None:
             raise ParseError(f"a number of steps is said as `if {index} < …`", text, 0)
-        (made,) = replaced([self.value(counted[1], scope)], operands)
+        (made,) = replaced([self.value(text[counted.start(1) :], scope)], operands)
         return steps._replace(made=_number_alone(made, text))
 
     def slices(
-        self, step: str, index: str, length: Extent, whole: Mapping[str, Expr], scope: _Scope
-    ) -> tuple[dict[Var, Expr], str]:
+        self, step: Passage, index: str, length: Extent, whole: Mapping[str, Expr], scope: _Scope
+    ) -> tuple[dict[Var, Expr], Passage]:
         """Variables for the slices of arrays at the index, their arrays, and the step with them."""
         at_index = re.compile(rf"({_NAME})[ \t]*\[\s*{re.escape(index)}\s*\]")
         names: dict[str, str] = {}
@@ -256,7 +268,7 @@ class _LoopReader:
             if (array := found[1]) in names:
                 continue
             e = whole.get(array)
-            e = self.sliced(array, length, scope) if e is None else e
+            e = self.sliced(step[slice(*found.span(1))], length, scope) if e is None else e
             if not e.ndim:
                 raise ParseError(f"`{array}` is a number, and has no entries", step, found.start())
             if e.shape[0] != length:
@@ -265,20 +277,20 @@ class _LoopReader:
                     f" number of steps, {length}: step {index} reads `{found[0]}`"
                 )
                 raise ShapeError(str(ParseError(message, step, found.start())))
-            names[array] = self.fresh(scope)
+            names[array] = self.fresh(scope, found[0])
             scanned[self.slice(names[array], e, scope)] = e
-        step = at_index.sub(lambda found: names[found[1]], step)
+        step = step.with_words([(*m.span(), names[m[1]]) for m in at_index.finditer(step)])
         if index in _WORD.findall(step):
             every = arange(length)
             scanned[self.slice(index, every, scope)] = every
         return scanned, step
 
-    def sliced(self, name: str, length: Extent, scope: _Scope) -> Expr:
+    def sliced(self, text: Passage, length: Extent, scope: _Scope) -> Expr:
         """What a name stands for that is read at the index; it has a slice a step, if it is new."""
-        new = name not in self.known
-        e = self.value(name, scope)
+        name, new = str(text), text not in self.known
+        e = self.value(text, scope)
         if e.ndim and new and self.known.get(name) is e:
-            with _at(name):
+            with _at(text):
                 self.known[name] = e = var(name, (length, *e.shape[1:]))
         return e
 
@@ -286,7 +298,7 @@ class _LoopReader:
         scope.declared[name] = found = body_variable(name, e.shape[1:], integral(e))
         return found
 
-    def step(self, text: str, count: int, scope: _Scope) -> list[Expr]:
+    def step(self, text: Passage, count: int, scope: _Scope) -> list[Expr]:
         """The states after a step, which statements may stand before."""
         *before, last = [text[a:b] for a, b in _pieces(text, ";\n") if text[a:b].strip()] or [text]
         for statement in before:
@@ -322,7 +334,7 @@ def _closing(text: str, start: int) -> int:
     raise ParseError("this ( is never closed; expected )", text, start - 1)
 
 
-def _tuple(text: str) -> list[str]:
+def _tuple(text: Passage) -> list[Passage]:
     """The members of `(a, b)`; the text alone, where it is none."""
     text = text.strip()
     if text.startswith("(") and _closing(text, 1) == len(text) - 1:
@@ -337,13 +349,13 @@ def _equals(text: str) -> int:
     return next((end for end in ends if _BOUND.match(text, end)), -1)
 
 
-def _binding(text: str) -> tuple[str, str]:
+def _binding(text: Passage) -> tuple[str, Passage]:
     """The name and the value of `name=value`."""
     name, equals, value = text.partition("=")
     if not equals or not _WORD.fullmatch(name.strip()):
         message = "behind its first states a loop has operands u=… and its range i=0..n-1"
         raise ParseError(message, text, 0)
-    return name.strip(), value
+    return str(name.strip()), value
 
 
 def _number_alone(e: Expr, text: str) -> Expr:

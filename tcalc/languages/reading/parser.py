@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 
 from ...support.errors import ParseError
+from ...support.passages import Passage
 from ...support.records import NamedTuple
 from .lexer import Lexicon, Token, excerpt, line_and_column
 from .tree import Node, Positions, SyntaxStatement
@@ -329,7 +330,8 @@ class Parser(ABC):
 
     def found(self) -> str:
         """The token, for a message."""
-        names = {"end": "the end of the text", "newline": "the end of the line"}
+        end = "this part of the loop" if isinstance(self.text, Passage) else "the text"
+        names = {"end": f"the end of {end}", "newline": "the end of the line"}
         token = self.token
         return names.get(token.kind) or f"`{excerpt(self.text, token.start, token.end)}`"
 
