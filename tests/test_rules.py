@@ -194,6 +194,20 @@ def test_simplify_is_idempotent_and_pickles(rule: Rule) -> None:
     assert pickle.loads(pickle.dumps(once)) is once
 
 
+def test_an_expression_remembers_what_rules_made_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    e = tc.sin(tc.sqrt(tc.var("remembered", "n") ** 2)) + tc.var("remembered", "n")
+    first, began, one_pass = strategy.simplified([e]), list[Any](), strategy._one_pass
+    assert first != [e]
+
+    def counted(roots: Any, *more: Any) -> Any:
+        began.append(list(roots))
+        return one_pass(roots, *more)
+
+    monkeypatch.setattr(strategy, "_one_pass", counted)
+    assert strategy.simplified([e]) == strategy.simplified(first) == first
+    assert began == [first, first]
+
+
 #: What must be found, in several spellings: text and the node that all of them become.
 STABLE = [
     (lambda x: tc.log(1 + tc.exp(x)), tc.softplus),
