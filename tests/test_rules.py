@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import pickle
 from collections import Counter
+from typing import Any
 
 import mpmath as mp
 import numpy as np
