@@ -92,6 +92,7 @@ def along_axes() -> tuple[Any, dict[str, Any]]:
             for key in (slice(1, None), slice(None, None, 2), slice(2, 3), i, j, 1):
                 f = a[(*whole[:axis], key, *whole[axis:])]
                 e += [f, tc.grad(tc.sum(tc.sin(f)), a)]
+    e += [tc.sum(Q * tc.cos(Q), -1), tc.sum(P * tc.cos(P), -1), tc.sum(x * tc.cos(x), 0)]
     R = tc.var("R", (2, 3, 4))  # tables of two axes are subtracted at their places
     e += [R - 2 * selection(j, 4), R.transpose(2, 0, 1) + selection(j, 4).transpose(2, 0, 1)]
     e += [tc.linalg.inv(Q[:3, :3] @ Q[:3, :3].transpose(0, 2, 1)), P.T @ P, P @ P[:5]]
