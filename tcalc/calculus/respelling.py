@@ -3,9 +3,9 @@
 A person may pass parameters apart or as slices of one vector, and may write distances by
 differences or by inner products. Derivatives by a vector are products with selections of its
 slices, which keep what belongs to one of them from being told from the rest. So what is a large
-enough computation is derived once more, but for gradients, in which slices cost nothing: by the
-parts of variables that are read as disjoint parts only, in the shape in which they are read, of the
-function with distances as sums of squares. The blocks are then placed.
+enough computation is derived once more: by the parts of variables that are read as disjoint parts
+only, in the shape in which they are read, of the function with distances as sums of squares. The
+blocks are then placed.
 
 Where a call would take more memory than it may, functions are derived once more whose loops keep
 states now and then only.
@@ -95,8 +95,7 @@ def respelled(
     mode = "reverse" if checkpoints else mode
     groups: dict[int, list[int]] = {}
     for k, root in enumerate(roots):
-        worth = isinstance(root, Derivative) and (checkpoints or len(root.wrt) + root.of.ndim > 1)
-        if worth and isinstance(root, Derivative) and root.wrt:
+        if isinstance(root, Derivative) and root.wrt:
             groups.setdefault(id(root.of), []).append(k)
     found: dict[int, Expr] = {}
     with Scope() as scope:
