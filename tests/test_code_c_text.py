@@ -12,7 +12,7 @@ import pytest
 import scipy.special
 
 import tcalc as tc
-from tcalc.languages.source.c_module import header_of
+from tcalc.languages.source.c_module import ROUTINES, header_of, loaded
 from tests.c_programs import (
     COMPILER,
     STRICT,
@@ -238,6 +238,13 @@ NAMES = [
     "int", "I", "exp", "out", "work", "real", "NULL", "i", "j", "t1", "product", "sigmoid",
     "__LINE__", "_Bool", "é", "ª", "main", "status", "size_t", "ptrdiff_t", "SINGLE", "CBLAS", "y0",
 ]  # fmt: skip
+
+
+def test_no_two_files_have_a_routine_of_one_name() -> None:
+    owners: dict[str, str] = {}
+    for file in ROUTINES:
+        for name in loaded((file,)):
+            assert owners.setdefault(name, file) == file, name
 
 
 def test_names_are_words_that_mean_nothing_else(tmp_path: Path) -> None:

@@ -16,17 +16,17 @@ static inline ptrdiff_t middle_row(ptrdiff_t n) { return n - (n / 2 + SMALL - 1)
 /* Rows of a panel: fewer leave out more of the other half, more are quicker to multiply. */
 static inline ptrdiff_t panel_rows(ptrdiff_t n) { return n < 400 ? 32 : n < 800 ? 48 : 128; }
 
-/* Rows of the n by n product and no further from the diagonal than these need: up to it or, if
-   `upper`, from it on. With `shorter` sums run over those columns only. */
-static void multiply_rows(real alpha, const real *x, ptrdiff_t xr, ptrdiff_t xc, const real *y,
-                          ptrdiff_t yr, ptrdiff_t yc, real beta, real *out, ptrdiff_t ldo,
-                          ptrdiff_t n, ptrdiff_t k, int upper, int shorter, ptrdiff_t low)
+/* A panel of rows of the n by n product, no further from the diagonal than these need: up to it
+   or, if `upper`, from it on. With `shorter` sums run over those columns only. */
+static void multiply_panel(real alpha, const real *x, ptrdiff_t xr, ptrdiff_t xc, const real *y,
+                           ptrdiff_t yr, ptrdiff_t yc, real beta, real *out, ptrdiff_t ldo,
+                           ptrdiff_t n, ptrdiff_t k, int upper, int shorter, ptrdiff_t low)
 {
     ptrdiff_t high = smaller(low + panel_rows(n), n);
     ptrdiff_t from = upper ? low : 0, to = upper ? n : high;
     ptrdiff_t first = shorter ? from : 0, last = shorter ? to : k;
-    block_product(alpha, x + low * xr + first * xc, xr, xc, y + first * yr + from * yc, yr, yc, beta,
-                  out + low * ldo + from, ldo, high - low, last - first, to - from);
+    block_product(alpha, x + low * xr + first * xc, xr, xc, y + first * yr + from * yc, yr, yc,
+                  beta, out + low * ldo + from, ldo, high - low, last - first, to - from);
 }
 
 /* All rows, in panels. */
@@ -35,7 +35,7 @@ static void multiply_panels(real alpha, const real *x, ptrdiff_t xr, ptrdiff_t x
                             ptrdiff_t n, ptrdiff_t k, int upper, int shorter)
 {
     for (ptrdiff_t low = 0; low < n; low += panel_rows(n))
-        multiply_rows(alpha, x, xr, xc, y, yr, yc, beta, out, ldo, n, k, upper, shorter, low);
+        multiply_panel(alpha, x, xr, xc, y, yr, yc, beta, out, ldo, n, k, upper, shorter, low);
 }
 
 /* b = a', of which m rows and n columns, by tiles that stay in cache. */

@@ -28,7 +28,8 @@ static int part_of_solve(char **given, long chunk, long worker)
 }
 
 /* x := l^-1 x or l^-t x: columns are solved apart from each other. */
-static void solve_parted(const real *l, long lr, long lc, int how, real *x, long ldx, long n, long r)
+static void solve_parted(const real *l, long lr, long lc, int how, real *x, long ldx, long n,
+                         long r)
 {
     double work = (double)n * n * r / 2;
     long threads = threads_for(work);
@@ -61,8 +62,8 @@ static int part_of_panels(char **given, long chunk, long worker)
     panels f = *(const panels *)given[0];
     long low = (f.upper ? chunk : f.count - 1 - chunk) * panel_rows(f.n);
     (void)worker;
-    multiply_rows(f.alpha, f.x, f.xr, f.xc, f.y, f.yr, f.yc, f.beta, f.out, f.ldo, f.n, f.k, f.upper,
-                  f.shorter, low);
+    multiply_panel(f.alpha, f.x, f.xr, f.xc, f.y, f.yr, f.yc, f.beta, f.out, f.ldo, f.n, f.k,
+                   f.upper, f.shorter, low);
     return 0;
 }
 
@@ -71,7 +72,8 @@ static void panels_parted(real alpha, const real *x, long xr, long xc, const rea
                           long yc, real beta, real *out, long ldo, long n, long k, int upper,
                           int shorter)
 {
-    long threads = threads_for((double)n * n * k / 2), count = (n + panel_rows(n) - 1) / panel_rows(n);
+    long threads = threads_for((double)n * n * k / 2), rows = panel_rows(n);
+    long count = (n + rows - 1) / rows;
     panels f = {alpha, x, xr, xc, y, yr, yc, beta, out, ldo, n, k, upper, shorter, count};
     if (threads < 2 || count < 2 * threads)
         multiply_panels(alpha, x, xr, xc, y, yr, yc, beta, out, ldo, n, k, upper, shorter);
