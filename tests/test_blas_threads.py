@@ -52,6 +52,16 @@ PRODUCTS = {
 }
 
 
+def shared_by_threads(e: Any, given: dict[str, Any]) -> Any:
+    """What two threads compute, of which the pool has shared something."""
+    step = tc.compile(e, backend="c", threads=2)
+    step(**given)
+    before = pool.counts()
+    found = step(**given)
+    assert pool.counts().shared > before.shared
+    return found
+
+
 @pytest.mark.parametrize("name", PRODUCTS)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.usefixtures("several_of_blas")
@@ -61,22 +71,15 @@ def test_large_products_in_parts(name: str, dtype: Any) -> None:
     rng = np.random.default_rng(0)
     data = {"M": rng.normal(size=left), "N": rng.normal(size=right)}
     given = {k: (a / 10).astype(dtype) for k, a in data.items() if k in e.variables}
-    step = tc.compile(e, backend="c", threads=2)
-    step(**given)
-    before = pool.counts()
-    found = step(**given)
-    assert pool.counts().shared > before.shared
+    found = shared_by_threads(e, given)
     wanted = tc.compile(e, backend="functional")({k: a.astype(float) for k, a in given.items()})
     size = np.abs(wanted).max()
     np.testing.assert_allclose(found, wanted, rtol=0, atol=500 * np.finfo(dtype).eps * size)
 
 
 #: What triangles are made and read by, with a matrix and columns to solve for.
-T, S = (
-    tc.var("T", ("n", "n"), lower=True),
-    tc.var("S", ("n", "n"), positive_definite=True),
-)
-B = tc.var("B", ("n", "k"))
+T, B = tc.var("T", ("n", "n"), lower=True), tc.var("B", ("n", "k"))
+S = tc.var("S", ("n", "n"), positive_definite=True)
 TRIANGLES = {
     "solve": (tc.linalg.solve_triangular(T, B, lower=True), 700, 300),
     "transposed solve": (tc.linalg.solve_triangular(T.T, B), 203, 801),
@@ -100,11 +103,7 @@ def test_large_triangles_in_parts(name: str, dtype: Any) -> None:
     data = {"T": np.tril(square) + np.eye(n), "S": square @ square.T + np.eye(n)}
     data["B"] = rng.normal(size=(n, k))
     given = {v: data[v].astype(dtype) for v in e.variables}
-    step = tc.compile(e, backend="c", threads=2)
-    step(**given)
-    before = pool.counts()
-    found = step(**given)
-    assert pool.counts().shared > before.shared
+    found = shared_by_threads(e, given)
     wanted = tc.compile(e, backend="numpy")({v: a.astype(float) for v, a in given.items()})
     np.testing.assert_allclose(found, wanted, rtol=0, atol=500 * np.finfo(dtype).eps)
 

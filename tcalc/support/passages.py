@@ -42,6 +42,11 @@ class Passage(str):
         start, stop, _ = key.indices(len(self))
         return Passage(found, self.whole, self.places[start : max(start, stop) + 1])
 
+    @property
+    def original(self) -> str:
+        """What stands in the whole from its first character to its last."""
+        return self.whole[self.places[0] : self.places[-1]]
+
     def strip(self, chars: str | None = None) -> Passage:
         start = len(self) - len(super().lstrip(chars))
         return self[start : start + len(super().strip(chars))]

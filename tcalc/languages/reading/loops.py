@@ -121,7 +121,7 @@ class _LoopReader:
         while True:
             self.count += 1
             if (name := f"{self.prefix}{self.count}") not in scope.declared:
-                self.written[name] = written
+                self.written[name] = written or name
                 return name
 
     def read(self, statements: Sequence[Passage], scope: _Scope) -> Expr:
@@ -140,8 +140,7 @@ class _LoopReader:
 
     def as_written(self, message: str) -> str:
         """A message in words of the text."""
-        names = sorted(self.written, key=len, reverse=True)
-        return re.sub("|".join(names), lambda m: self.written[m[0]], message) if names else message
+        return re.sub(rf"\b{self.prefix}\d+", lambda m: self.written.get(m[0], m[0]), message)
 
     def enter(self, statement: Passage, scope: _Scope) -> None:
         """Keep a statement `name = …` for the texts behind it."""
@@ -169,7 +168,7 @@ class _LoopReader:
                 raise ParseError(message, text, end)
             e = outputs[int(behind[1]) if behind else 0]
             place = behind.end() if behind else end + 1
-            name = self.fresh(scope, text[loop.start() : place])
+            name = self.fresh(scope, text[loop.start() : place].original)
             scope.values[scope.bind(name, e)] = e
             found.append((loop.start(), place, name))
         return text.with_words(found)
@@ -185,8 +184,9 @@ class _LoopReader:
             statements = scope.needed(plain)
             if plain not in scope.lines:
                 unnamed = self.language.names_value and _equals(plain) < 0
-                word = f"{self.fresh(scope)} = " if unnamed else ""
-                statements.append(plain.with_words([(0, 0, word)]))
+                if unnamed:
+                    plain = plain.with_words([(0, 0, f"{self.fresh(scope)} = ")])
+                statements.append(plain)
             found = self.read(statements, scope)
         return replaced([found], scope.values)[0]
 

@@ -43,15 +43,9 @@ static void solve_parted(const real *l, long lr, long lc, int how, real *x, long
     spread_parts(part_of_solve, (char *[]){(char *)&f}, (r + length - 1) / length, threads, 1);
 }
 
+/* Half of a product, of n rows and columns. */
 typedef struct {
-    real alpha;
-    const real *x;
-    long xr, xc;
-    const real *y;
-    long yr, yc;
-    real beta;
-    real *out;
-    long ldo, n, k;
+    multiplied of;
     int upper, shorter;
     long count;
 } panels;
@@ -60,9 +54,10 @@ typedef struct {
 static int part_of_panels(char **given, long chunk, long worker)
 {
     panels f = *(const panels *)given[0];
-    long low = (f.upper ? chunk : f.count - 1 - chunk) * panel_rows(f.n);
+    multiplied g = f.of;
+    long low = (f.upper ? chunk : f.count - 1 - chunk) * panel_rows(g.n);
     (void)worker;
-    multiply_panel(f.alpha, f.x, f.xr, f.xc, f.y, f.yr, f.yc, f.beta, f.out, f.ldo, f.n, f.k,
+    multiply_panel(g.alpha, g.x, g.xr, g.xc, g.y, g.yr, g.yc, g.beta, g.out, g.ldo, g.n, g.k,
                    f.upper, f.shorter, low);
     return 0;
 }
@@ -74,7 +69,8 @@ static void panels_parted(real alpha, const real *x, long xr, long xc, const rea
 {
     long threads = threads_for((double)n * n * k / 2), rows = panel_rows(n);
     long count = (n + rows - 1) / rows;
-    panels f = {alpha, x, xr, xc, y, yr, yc, beta, out, ldo, n, k, upper, shorter, count};
+    multiplied of = {alpha, x, xr, xc, y, yr, yc, beta, out, ldo, n, k, n, rows, 1, 0};
+    panels f = {of, upper, shorter, count};
     if (threads < 2 || count < 2 * threads)
         multiply_panels(alpha, x, xr, xc, y, yr, yc, beta, out, ldo, n, k, upper, shorter);
     else
