@@ -64,7 +64,7 @@ def search(e: Expr) -> Expr:
     place = forms.add(start)
     for _ in range(MAX_REPEATS):
         forms.union(place, forms.add(found))
-        forms.saturate()
+        attempted(forms.saturate, MAX_STEPS)  # what was found before it was stopped is equal too
         best = forms.best_of(start)
         found = brought_together(best, known)
         if found is best:
@@ -96,7 +96,7 @@ def chosen(e: Expr) -> Expr:
         return start
     if start._form is not False:
         return start if start._form is True else start._form
-    better = attempted(partial(search, start), MAX_REPEATS * MAX_STEPS)
+    better = attempted(partial(search, start), 2 * MAX_REPEATS * MAX_STEPS)
     found = start if better is None else better
     if not exhausted():
         found._form = True

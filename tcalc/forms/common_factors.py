@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from ..graph.extents import ONE, Coef, Extent, Shape, size_of
+from ..graph.extents import ONE, Coef, Extent, Shape, quotient_of, size_of
 from ..graph.nodes import Add, Einsum, Expr, Labels, postorder
 from ..graph.normal import add, built, einsum, scale, view
 from ..graph.products import Factors, atoms_of, multiple, split_coef
+from ..languages.writing.constants import irrational, unrounded
 from ..support.records import NamedTuple
 from .exponentials import opposite
 from .laws import law, once
@@ -176,15 +177,17 @@ def _without_one(e: Expr) -> list[tuple[tuple[Labels, Labels], Expr, Expr]]:
 
 @law("common-number", "x/2 + vector(1, n)*extent(n)/2 = (x + vector(1, n)*extent(n))/2", "Add")
 def _common_number(e: Expr) -> Iterable[Expr | None]:
-    """A number that terms share outside, though their dimensions differ."""
+    """A number that terms share outside, though their dimensions differ; or a constant."""
     coefs = [split_coef(t)[0] for t in e.args]
-    size = size_of(coefs[0].value)
-    if size not in (0, 1) and all(size_of(c.value) == size for c in coefs):
-        inner = [
-            multiple(split_coef(t)[1], c._replace(value=1 if c.value > 0 else -1))
-            for t, c in zip(e.args, coefs, strict=True)
-        ]
-        yield scale(add(inner), Coef(size))
+    sizes = {size_of(c.value) for c in coefs}
+    if len(sizes) > 1:
+        sizes = {irrational(c.value) for c in coefs}
+    size = sizes.pop()
+    if sizes or size in (0, 1):
+        return
+    rests = [split_coef(t)[1] for t in e.args]
+    left = [c._replace(value=unrounded(quotient_of(c.value, size))) for c in coefs]
+    yield scale(add(list(map(multiple, rests, left))), Coef(size))
 
 
 @law("sum-in-sum", "exp(x - y) - x + y = exp(x - y) - (x - y)", "Add", directed=True)

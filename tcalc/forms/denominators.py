@@ -7,11 +7,12 @@ from collections.abc import Iterable
 from ..graph.extents import ONE
 from ..graph.nodes import Add, Apply, Einsum, Expr
 from ..graph.normal import add, einsum
+from ..graph.products import LabelledExpr, atoms_of
 from ..graph.sums import collected
 from ..ops.elementwise import reciprocal
 from .exponentials import complemented
-from .laws import law
-from .powers import RECIPROCAL
+from .laws import brought_together, law
+from .powers import RECIPROCAL, divisors
 from .products import multiplied_out, summands, total
 
 
@@ -63,25 +64,29 @@ def _cancelled(e: Expr, over: Expr, below: Expr) -> list[Expr]:
 
 
 @law(
-    "quotient-below", "reciprocal(y) .* reciprocal(x .* reciprocal(y) + z) = "
-    "reciprocal(x + z .* y)", "Einsum", given="what is divided by is not 0",
+    "quotient-below", "reciprocal(x .* reciprocal(y) + z) = y .* reciprocal(x + z .* y)",
+    "reciprocal", directed=True, given="what is divided by is not 0",
 )  # fmt: skip
 def _quotient_below(e: Expr) -> Iterable[Expr | None]:
-    """Below the line, what a term of a sum is divided by beside that sum, multiplied into it."""
-    assert isinstance(e, Einsum)
-    pairs = list(zip(e.args, e.labels, strict=True))
-    for k, (over, word) in enumerate(pairs):
-        total = over.args[0] if isinstance(over, Apply) and over.op is RECIPROCAL else None
-        if not isinstance(total, Add):
-            continue
-        below = {id(op) for t in total.args if isinstance(t, Einsum) for op in t.args}
-        for j, (factor, other) in enumerate(pairs):
-            if id(factor) not in below or other not in ((), word):
-                continue
-            if isinstance(factor, Apply) and factor.op is RECIPROCAL:
-                axes = range(total.ndim)
-                places = [axes, axes[: factor.ndim]]
-                inside = add([einsum([t, factor.args[0]], places, axes) for t in total.args])
-                rest = [pair for i, pair in enumerate(pairs) if i not in (j, k)]
-                ops, words = zip(*rest, (reciprocal(inside), word), strict=True)
-                yield einsum(ops, words, e.out, e.coef, dict(enumerate(e.extents)))
+    """What terms of a sum below the line are divided by, above the line."""
+    (total,) = e.args
+    found = _divided_by(total) if isinstance(total, Add) else []
+    if found:
+        axes = range(total.ndim)
+        ops, words = [op for op, _ in found], [word for _, word in found]
+        terms = [einsum([t, *ops], [axes, *words], axes) for t in total.args]
+        inside = add(list(map(brought_together, terms)))
+        yield einsum([*ops, reciprocal(inside)], [*words, axes], axes)
+
+
+def _divided_by(e: Add) -> list[LabelledExpr]:
+    """What terms of a sum are divided by, at its axes."""
+    found = {}
+    for term in e.args:
+        product = atoms_of(term)
+        axis = {label: k for k, label in enumerate(product.out)}
+        for base, word in divisors(product.operands):
+            if set(word) <= set(axis):
+                place = tuple([axis[label] for label in word])
+                found[id(base), place] = base, place
+    return list(found.values())

@@ -49,9 +49,9 @@ class EqualForms:
         if id(e) not in self.place:
             for node in postorder([e]):
                 if id(node) not in self.place:
+                    self.costs.append(self.cost(node))
                     self.place[id(node)] = k = len(self.nodes)
                     self.nodes.append(node)
-                    self.costs.append(self.cost(node))
                     self.above.append(k)
                     self.best.append(k)
         return self.place[id(e)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from fractions import Fraction
 
 from ..graph.nodes import Apply, Expr, Labels
@@ -62,3 +63,14 @@ def in_units(e: Expr, word: Labels) -> list[LabelledExpr]:
         return [(e, word)]
     units = [base] * int(whole) + [sqrt(base)] * bool(half)
     return [(reciprocal(f) if degree < 0 else f, word) for f in units]
+
+
+def divisors(factors: Iterable[LabelledExpr]) -> list[LabelledExpr]:
+    """What a product is divided by: bases of which more stand below the line than above it."""
+    found: dict[tuple[int, Labels], tuple[Expr, Fraction]] = {}
+    for op, word in factors:
+        base, degree, rest = degree_of(op)
+        if rest is None:
+            before = found.get((id(base), word), (base, Fraction(0)))[1]
+            found[id(base), word] = base, before + degree
+    return [(base, word) for (_, word), (base, degree) in found.items() if degree <= -1]

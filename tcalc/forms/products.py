@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from ..graph.extents import Coef
-from ..graph.nodes import Add, Einsum, Expr, Labels
-from ..graph.normal import add, built, distribute, terms_of
+from ..graph.nodes import Add, Einsum, Expr, Labels, postorder
+from ..graph.normal import add, built, distribute, einsum, terms_of
 from ..graph.products import (
     Factors,
     LabelledExpr,
@@ -21,10 +21,14 @@ from ..graph.products import (
     zeros_node,
 )
 from ..graph.sums import absent_axes, collected
+from ..languages.writing.constants import unrounded
 from .laws import law, once
+from .powers import degree_of
 
 MAX_OPERANDS = 16
 MAX_TERMS = 24
+#: Terms of a sum that factors beside it are multiplied into.
+MAX_MULTIPLIED = 8
 
 # --- associativity --------------------------------------------------------------------------------
 
@@ -116,6 +120,17 @@ def _settled(e: Expr) -> Iterable[Expr | None]:
     yield settled(e)
 
 
+@law(
+    "rounded-number", "2.9999999999999996*x = 3*x", "Einsum", directed=True,
+    given="a number within a few units in the last place of a simple one is that one, rounded",
+)  # fmt: skip
+def _rounded(e: Expr) -> Iterable[Expr | None]:
+    coef, rest = split_coef(e)
+    value = unrounded(coef.value)
+    if value != coef.value:
+        yield multiple(rest, coef._replace(value=value))
+
+
 @law("sum-of-sums", "2*(A + B) + A' = 2*A + 2*B + A'", "Add")
 def _flat(e: Expr) -> Iterable[Expr | None]:
     terms = summands(e)
@@ -153,18 +168,16 @@ def _over_sum(product: Factors) -> list[Expr]:
     return [built(product._replace(operands=[*rest, (t, word)])) for t in op.args]
 
 
-@law(
-    "distribution", "A*(B + A) - A*B = A*A", "Add", "Einsum", directed=True, early=True,
-    given="no axis is empty",
-)  # fmt: skip
-def _distribution(e: Expr) -> Iterable[Expr | None]:
-    """Products with sums multiplied out, where their terms then merge with others."""
+def _multiplied_out(e: Expr) -> tuple[list[Expr], int] | None:
+    """The terms of e, products with sums multiplied out where their terms then merge with others;
+    and how many are left of them.
+    """
     terms = e.args if isinstance(e, Add) else (e,)
     if isinstance(e, Einsum) and not any(isinstance(a, Add) for a in e.args):
-        return
+        return None
     rows = [multiplied_out(t) for t in terms]
     if max(map(len, rows)) == 1:
-        return
+        return None
     parts = [[split_coef(t)[1] for t in row] for row in rows]  # held while ids are compared
     keys = [list(map(id, row)) for row in parts]
     counts = Counter([key for row in keys for key in row])
@@ -173,8 +186,91 @@ def _distribution(e: Expr) -> Iterable[Expr | None]:
         meets = any(counts[key] > 1 for key in own)
         found += row if meets else [term]
     left = len(collected(found))
-    if left <= len(terms) and left < len(found):
-        yield total(found, e)
+    return (found, left) if left < len(found) else None
+
+
+@law(
+    "distribution", "A*(B + A) - A*B = A*A", "Add", "Einsum", directed=True, early=True,
+    given="no axis is empty",
+)  # fmt: skip
+def _distribution(e: Expr) -> Iterable[Expr | None]:
+    """Products with sums multiplied out, where no more terms are left then."""
+    found = _multiplied_out(e)
+    if found is not None and found[1] <= (len(e.args) if isinstance(e, Add) else 1):
+        yield total(found[0], e)
+
+
+@law(
+    "terms-that-merge", "x .* (x + y) + (x + 2*y) .* y = x.^2 + 2*x .* y + 2*y.^2", "Add",
+    given="no axis is empty",
+)  # fmt: skip
+def _terms_that_merge(e: Expr) -> Iterable[Expr | None]:
+    """The same of entries where more terms are left, but shorter ones; also of one sum alone."""
+    if any(isinstance(node, Einsum) and node.summed for node in postorder(e.args)):
+        return
+    for k, term in enumerate(e.args):
+        others = [*e.args[:k], *e.args[k + 1 :]]
+        for j, inner in enumerate(term.args) if isinstance(term, Einsum) else ():
+            row = distribute(term, {j: inner.args}) if isinstance(inner, Add) else []
+            if len(collected([*others, *row])) < len(others) + len(row):
+                yield total([*others, *row], e)
+    found = _multiplied_out(e)
+    if found is not None and found[1] > len(e.args):
+        yield total(found[0], e)
+
+
+def _into_sum(e: Expr, every: bool) -> Iterable[Expr | None]:
+    """Factors multiplied into a sum beside them: do they cancel in every term, or only in some?"""
+    assert isinstance(e, Einsum)
+    for k, op in enumerate(e.args):
+        word = e.labels[k]
+        if not isinstance(op, Add) or len(op.args) > MAX_MULTIPLIED or len(set(word)) < len(word):
+            continue
+        rows = [set(_factors_by_base(t, range(op.ndim))) for t in op.args]
+        common, some = set.intersection(*rows), set.union(*rows)
+        others = [j for j in range(len(e.args)) if j != k and set(e.labels[j]) <= set(word)]
+        met = []
+        for j in others:
+            axes = [word.index(label) for label in e.labels[j]]
+            if any(
+                (*key, not above) in (common if every else some - common)
+                for *key, above in _factors_by_base(e.args[j], axes)
+            ):
+                met.append(j)
+        if met:
+            words = [e.labels[j] for j in met]
+            factors = [e.args[j] for j in met]
+            terms = [einsum([t, *factors], [word, *words], word) for t in op.args]
+            rest = [j for j in range(len(e.args)) if j != k and j not in met]
+            ops, labels = [e.args[j] for j in rest], [e.labels[j] for j in rest]
+            extents = dict(enumerate(e.extents))
+            yield einsum([*ops, total(terms, op)], [*labels, word], e.out, e.coef, extents)
+
+
+@law(
+    "factor-over-terms", "x .* (y .* reciprocal(x) + z .* reciprocal(x)) = y + z", "Einsum",
+    directed=True, given="what is divided by is not 0",
+)  # fmt: skip
+def _factor_over_terms(e: Expr) -> Iterable[Expr | None]:
+    yield from _into_sum(e, True)
+
+
+@law(
+    "factor-into-sum", "x .* (y .* reciprocal(x) + z) = y + x .* z", "Einsum",
+    given="what is divided by is not 0",
+)  # fmt: skip
+def _factor_into_sum(e: Expr) -> Iterable[Expr | None]:
+    yield from _into_sum(e, False)
+
+
+def _factors_by_base(e: Expr, axes: Sequence[int]) -> Iterator[tuple[int, Labels, bool]]:
+    """The factors of a term: what they are powers of, its axes, do they stand above the line?"""
+    product = atoms_of(e)
+    names = dict(zip(product.out, axes, strict=True))
+    for op, word in product.operands:
+        base, degree, _ = degree_of(op)
+        if set(word) <= set(names):
+            yield id(base), tuple([names[label] for label in word]), degree >= 0
 
 
 @law(

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
 from ..graph.applications import rewritten
-from ..graph.extents import ONE, Coef, quotient_of
+from ..graph.extents import ONE, Coef, number, quotient_of
 from ..graph.nodes import Apply, Einsum, Expr, Labels, Var, postorder
 from ..graph.normal import add, einsum
 from ..graph.operators import TABLE
-from ..graph.products import is_zero, split_coef
+from ..graph.products import is_zero, numeric_value, split_coef
 from ..ops.arithmetic import sum
 from ..ops.elementwise import power, reciprocal
 from ..ops.guard import Place, choice, operands_by_entry
@@ -172,6 +172,34 @@ def _power_of_power(e: Expr) -> Iterable[Expr | None]:
         found = powers(base, degree, None)
         axes = range(e.ndim)
         yield einsum(found, [axes] * len(found), axes)
+
+
+def _of_factors(e: Expr, one_base: bool) -> Iterator[Expr]:
+    """The power of a product by its factors' powers: are they all of one base?"""
+    inner, degree = e.args[0], numeric_value(e.args[1])
+    if not isinstance(inner, Einsum) or inner.summed or len(set(inner.out)) < len(inner.out):
+        return
+    if degree is None or degree != int(degree) or not (inner.args and inner.coef.value):
+        return
+    coef = inner.coef
+    bases = {
+        (id(degree_of(op)[0]), word) for op, word in zip(inner.args, inner.labels, strict=True)
+    }
+    if coef == Coef(coef.value) and (len(bases) == 1) == one_base:
+        size = coef.value ** int(abs(degree))
+        value = size if degree > 0 else quotient_of(1, size)
+        ops = [power(op, degree) for op in inner.args]
+        yield einsum(ops, inner.labels, inner.out, number(value), dict(enumerate(inner.extents)))
+
+
+@law("power-of-multiple", "(2*x.^2).^3 = 8*x.^6", "power", directed=True)
+def _power_of_multiple(e: Expr) -> Iterable[Expr | None]:
+    yield from _of_factors(e, True)
+
+
+@law("power-of-product", "(2*x .* y).^3 = 8*x.^3 .* y.^3", "power")
+def _power_of_product(e: Expr) -> Iterable[Expr | None]:
+    yield from _of_factors(e, False)
 
 
 @law("norm-in-product", "norm2(x)*(x'*x) = norm2(x)^3", "Einsum", directed=True)

@@ -6,7 +6,7 @@ The forms are written down independently of what the library prints:
 
 from __future__ import annotations
 
-from . import control, determinants, learning, norms, regression, statistics, traces
+from . import control, determinants, entries, learning, norms, regression, statistics, traces
 from .row import Formula
 
 TABLES = {
@@ -17,5 +17,6 @@ TABLES = {
     "statistics": statistics.ROWS,
     "learning": learning.ROWS,
     "control": control.ROWS,
+    "entries": entries.ROWS,
 }
 FORMULAS: tuple[Formula, ...] = tuple(row for rows in TABLES.values() for row in rows)

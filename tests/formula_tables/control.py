@@ -173,7 +173,7 @@ ROWS = (
         "x=n y=n l=",
         "(norm2(x - y) - l)^2/2",
         "x",
-        "(norm2(x - y) - l)*(x - y)/norm2(x - y)",
+        "(1 - l/norm2(x - y))*(x - y)",
     ),
     F("Lennard-Jones", "r=", "1/r^12 - 1/r^6", "r", "6/r^7 - 12/r^13"),
     F("Rosenbrock", "x= y=", "(1 - x)^2 + 100*(y - x^2)^2", "x", "2*x - 400*x*(y - x^2) - 2"),

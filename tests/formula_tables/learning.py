@@ -163,7 +163,7 @@ ROWS = (
         "x=n y=n a=",
         "1/(1 + (x - y)'*(x - y)/a)",
         "x",
-        "-2*(x - y)/(a*((x - y)'*(x - y)/a + 1)^2)",
+        "-2*a*(x - y)/(a + (x - y)'*(x - y))^2",
     ),
     F("polynomial kernel", "x=n y=n c=", "(x'*y + c)^3", "x", "3*(c + x'*y)^2*y"),
     F(

@@ -25,17 +25,24 @@ CONSTANTS = (
     Constant("sqrt(pi)", math.sqrt(math.pi), r"\sqrt{\pi}"),
     Constant("sqrt(2*pi)", math.sqrt(2 * math.pi), r"\sqrt{2 \pi}"),
     Constant("sqrt(2)", math.sqrt(2), r"\sqrt{2}"),
+    Constant("sqrt(3)", math.sqrt(3), r"\sqrt{3}"),
+    Constant("sqrt(5)", math.sqrt(5), r"\sqrt{5}"),
     Constant("log(2)", math.log(2), r"\log(2)"),
     Constant("log(10)", math.log(10), r"\log(10)"),
     Constant("log(pi)", math.log(math.pi), r"\log(\pi)"),
     Constant("log(2*pi)", math.log(2 * math.pi), r"\log(2 \pi)"),
 )
+VALUES = {constant.text: constant.value for constant in CONSTANTS}
 LATEX = {constant.text: constant.latex for constant in CONSTANTS}
 #: Multiples and parts of constants that are looked for.
 LARGEST = 100
 PARTS = 24
+#: Digits of a number from which on it may be a multiple of a constant.
+LONG = 6
 #: Steps that a candidate takes.
 TRIED = 6
+#: What a number may be off by that several operations have rounded, in units of its last place.
+ROUNDED = 4
 
 
 def ratio(value: Number) -> tuple[list[str], list[str]]:
@@ -59,6 +66,32 @@ def _ratio(value: Number) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return tuple([repr(part) for part in doubles_of(value)]), ()
 
 
+@lru_cache(4096, typed=True)
+def unrounded(value: Number) -> Number:
+    """The ratio, or multiple of a constant, that a number was before it was rounded; or itself."""
+    if not isinstance(value, float) or not math.isfinite(value) or len(repr(value)) <= LONG:
+        return value
+    size = abs(value)
+    for above, below in _candidates(size):
+        spend("steps", TRIED)
+        found = product_of(_read(above), quotient_of(1, _read(below)))
+        if abs(found - size) <= ROUNDED * math.ulp(size):
+            return found if value > 0 else product_of(-1, found)
+    return value
+
+
+def irrational(value: Number) -> Number:
+    """The constant, or one over it, that a number is a rational multiple of; 1 where none is."""
+    above, below = _ratio(abs(value))
+    for text in above:
+        if text in VALUES:
+            return VALUES[text]
+    for text in below:
+        if text in VALUES:
+            return quotient_of(1, VALUES[text])
+    return 1
+
+
 _Factors = list[tuple[str, float]]
 
 
@@ -71,7 +104,7 @@ def _read(factors: _Factors) -> Number:
 
 
 def _candidates(value: float) -> Iterator[tuple[_Factors, _Factors]]:
-    long = len(repr(value)) > 6
+    long = len(repr(value)) > LONG
     for k in range(2, LARGEST):
         p = round(min(value * k, LARGEST))
         if 0 < p < LARGEST and (k < 10 or long):
