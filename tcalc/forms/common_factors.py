@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from ..graph.extents import ONE, Coef, Extent, Shape, quotient_of, size_of
 from ..graph.nodes import Add, Einsum, Expr, Labels, postorder
-from ..graph.normal import add, built, einsum, scale, view
+from ..graph.normal import add, bare, built, einsum, scale, view
 from ..graph.products import Factors, atoms_of, multiple, split_coef
 from ..languages.writing.constants import irrational, unrounded
 from ..support.records import NamedTuple
@@ -81,8 +81,10 @@ def _places(product: Factors) -> Iterator[Place]:
         yield Place((op.order, summed), op, moved, found, {})
 
 
-def _pulled(e: Expr, places: list[tuple[int, Place]]) -> Expr:
-    """The terms at these places as one product."""
+def _pulled(
+    e: Expr, places: list[tuple[int, Place]], written: Callable[[Expr], Expr] = bare
+) -> Expr:
+    """The terms at these places as one product, with what is `written` for the sum in it."""
     first = places[0][1]
     own, result = set(first.word), set(range(e.ndim))
     needed = {i for _, place in places for _, w in place.rest.operands for i in w}
@@ -91,7 +93,7 @@ def _pulled(e: Expr, places: list[tuple[int, Place]]) -> Expr:
     extents.update(zip(first.word, first.factor.shape, strict=True))
     rests = [place.remainder(axes, e.shape) for _, place in places]
     words = [first.word, axes]
-    return einsum([first.factor, add(rests)], words, range(e.ndim), ONE, extents)
+    return einsum([first.factor, written(add(rests))], words, range(e.ndim), ONE, extents)
 
 
 @once
@@ -108,23 +110,41 @@ def _views(e: Expr) -> list[list[Place]]:
 @law("common-factor", "A*x + A*B*x = A*(B*x + x)", "Add")
 def _common_factor(e: Expr) -> Iterable[Expr | None]:
     """Terms with a factor in one place become one."""
-    terms = e.args
-    if len(terms) > MAX_TERMS:
-        return
+    shared = _shared(e) if len(e.args) <= MAX_TERMS else []
+    alike = [places for places in shared if _of_every_entry(e, places)]
+    if alike:
+        yield _pulled(e, alike[0], _without_common)
+    for places in [places for places in shared if places not in alike][:MAX_PULLED]:
+        members = {k for k, _ in places}
+        rest = [t for k, t in enumerate(e.args) if k not in members]
+        yield add([*rest, _pulled(e, places)])
+
+
+def _shared(e: Expr) -> list[list[tuple[int, Place]]]:
+    """Factors that terms of a sum have in one place, those of the most terms first."""
     found: dict[Any, list[tuple[int, Place]]] = {}
-    for k, term in enumerate(terms):
+    for k, term in enumerate(e.args):
         seen: set[Any] = set()
         for factors in _views(term):
             for place in factors:
                 if place.key not in seen:
                     seen.add(place.key)
                     found.setdefault(place.key, []).append((k, place))
-    shared = [places for places in found.values() if _worth(places, len(terms))]
+    shared = [places for places in found.values() if _worth(places, len(e.args))]
     shared.sort(key=lambda places: (-len(places), -places[0][1].factor.ndim, places[0][1].key))
-    for places in shared[:MAX_PULLED]:
-        members = {k for k, _ in places}
-        rest = [t for k, t in enumerate(terms) if k not in members]
-        yield add([*rest, _pulled(e, places)])
+    return shared
+
+
+def _of_every_entry(e: Expr, places: list[tuple[int, Place]]) -> bool:
+    """Do entries of all terms have the factor?"""
+    return len(places) == len(e.args) and all(axis < e.ndim for axis in places[0][1].word)
+
+
+def _without_common(e: Expr) -> Expr:
+    """The sum without any factor of every entry, all of which stand in front of it."""
+    shared = _shared(e) if isinstance(e, Add) else []
+    alike = next((places for places in shared if _of_every_entry(e, places)), None)
+    return e if alike is None else _pulled(e, alike, _without_common)
 
 
 def _worth(places: list[tuple[int, Place]], terms: int) -> bool:

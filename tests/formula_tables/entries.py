@@ -26,7 +26,7 @@ ROWS = (
         "x= m= s=",
         "exp(-(x - m)^2/(2*s^2))/(s*sqrt(2*pi))",
         "x x",
-        "exp(-(x - m)^2/(2*s^2))*((x - m)^2/s^5 - 1/s^3)/sqrt(2*pi)",
+        "exp(-(x - m)^2/(2*s^2))*((x - m)^2/s^2 - 1)/(sqrt(2*pi)*s^3)",
     ),
     F(
         "Student's t by scale",
@@ -40,7 +40,7 @@ ROWS = (
         "x= s= nu=",
         "(nu + 1)*log(1 + x^2/(nu*s^2))/2",
         "s s",
-        "(nu + 1)*(3*x^2/(nu*s^2 + x^2) - 2*x^4/(nu*s^2 + x^2)^2)/s^2",
+        "x^2*(nu + 1)*(3 - 2*x^2/(nu*s^2 + x^2))/(s^2*(nu*s^2 + x^2))",
     ),
     F(
         "Matern kernel of 3/2",
@@ -66,7 +66,7 @@ ROWS = (
     F("Michaelis and Menten", "v= c= k=", "v*c/(k + c)", "k k", "2*c*v/(c + k)^3"),
     F("two resistors", "x= y=", "x*y/(x + y)", "x x", "-2*y^2/(x + y)^3"),
     F("sinc", "w= t=", "sin(w*t)/t", "t t", "(sin(t*w)*(2/t^2 - w^2) - 2*w*cos(t*w)/t)/t"),
-    F("Cauchy", "x=n s=", "sum(log(1 + x.^2/s^2))", "x", "2*x./(x.^2 + s^2)"),
+    F("Cauchy", "x=n s=", "sum(log(1 + x.^2/s^2))", "x", "2*x./(s^2 + x.^2)"),
     F("pseudo-Huber", "x=n s=", "s^2*sum(sqrt(1 + (x/s).^2) - 1)", "x", "x./sqrt(x.^2/s^2 + 1)"),
     F(
         "normal likelihood by variance",

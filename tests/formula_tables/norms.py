@@ -29,7 +29,7 @@ ROWS = (
     F("factorisation residual", "T=m,n U=m,k V=n,k", "norm2(T - U*V')^2", "U", "-2*(T - U*V')*V"),
     F("one-norm", "x=n", "norm1(x)", "x", "sign(x)"),
     F("one-norm of a residual", "A=m,n x=n y=m", "norm1(A*x - y)", "x", "A'*sign(A*x - y)"),
-    shown("cosine similarity", "(y/norm2(x) - (x'*y)*x/norm2(x)^3)/norm2(y)"),
+    shown("cosine similarity", "(y - (x'*y)*x/norm2(x)^2)/(norm2(x)*norm2(y))"),
     F("squared distance, mixed", "x=n y=n", "norm2(x - y)^2", "x y", "-2*eye(n)"),
     F("smooth one-norm", "x=n a=", "sum(sqrt(x.^2 + a^2))", "x", "x./sqrt(a^2 + x.^2)"),
     F("weighted squares", "x=n p=n", "sum(p .* x.^2)", "x", "2*p .* x"),
