@@ -359,4 +359,17 @@ CORPUS = [
             ],
         ),
     ),
+    (
+        93003008,
+        Program(
+            {"u": (2, "m"), "v": (2,)},
+            {"m": 1, "n": 2},
+            [
+                ("slice", (0,), {"axis": 1, "cut": (None, None, -1)}),
+                ("join", (0, 2), {}),
+                ("matrix", (3,), {"name": "inv", "extent": 4}),
+                ("reduction", (4,), {"name": "min", "axis": 1}),
+            ],
+        ),
+    ),
 ]

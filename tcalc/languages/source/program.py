@@ -163,8 +163,7 @@ class SourceProgram(Sums):
         """The function of what is written."""
         self.scope.drop_unread(result.text)
         body = tuple(self.scope.lines)
-        bound = self.scope.read([result.text])
-        self.scope.large = self.large()
+        bound, self.scope.large = self.scope.read([result.text]), self.large()
         return FunctionText(name, given, free, bound, body, result, described(self.roots))
 
     def large(self) -> Set[str]:
@@ -222,9 +221,10 @@ class SourceProgram(Sums):
         if id(e) not in self.codes and indicates(e):  # most are read as places alone
             self.codes[id(e)] = named(self.language, self.products.indicator(e))
             self.made.append(e)
-        if id(e) in self.unmade:
-            self.unmade.discard(id(e))
-            self.visit(e)
+        for late in (self.unmade, self.waiting):  # no reader took it for a part of its own
+            if id(e) in late:
+                late.discard(id(e))
+                self.visit(e)
         return self.codes[id(e)]
 
     def kept(self, e: Expr) -> Code:
@@ -395,6 +395,6 @@ class SourceProgram(Sums):
         for dim, size in inner.scope.sizes.items():
             if size in inner.scope.free and (own := self.language.size(dim)).text != size:
                 self.language.assign(size, own)
-        function = inner.finished(name, names, result, sorted(inner.scope.free))
-        self.scope.lines += self.language.nested(function)
+        text = inner.finished(name, names, result, sorted(inner.scope.free))
+        self.scope.lines += self.language.nested(text)
         return name
