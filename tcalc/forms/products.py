@@ -210,7 +210,9 @@ def _terms_that_merge(e: Expr) -> Iterable[Expr | None]:
         return
     for k, term in enumerate(e.args):
         others = [*e.args[:k], *e.args[k + 1 :]]
-        for j, inner in enumerate(term.args) if isinstance(term, Einsum) else ():
+        if not isinstance(term, Einsum):
+            continue
+        for j, inner in enumerate(term.args):
             row = distribute(term, {j: inner.args}) if isinstance(inner, Add) else []
             if len(collected([*others, *row])) < len(others) + len(row):
                 yield total([*others, *row], e)

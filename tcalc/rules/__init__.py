@@ -4,6 +4,6 @@ them, and the facts (signs, definiteness) that they ask for.
 Reads graph, ops, ops.matrix.
 """
 
-from . import algebra, factors, merges, spectral, stability
+from . import algebra, factors, merges, places, spectral, stability
 
-__all__ = ["algebra", "factors", "merges", "spectral", "stability"]
+__all__ = ["algebra", "factors", "merges", "places", "spectral", "stability"]

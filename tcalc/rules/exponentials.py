@@ -8,6 +8,7 @@ nothing is left of the sum but its exponent.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 from ..graph.applications import apply
@@ -54,6 +55,7 @@ def _log_of_abs(a: Expr) -> Expr | None:
 LOGARITHMS: dict[str, Callable[[Expr], Expr | None]] = {
     "sigmoid": lambda a: scale(softplus(scale(a, Coef(-1))), Coef(-1)),
     "ndtr": log_ndtr,
+    "erfc": lambda a: math.log(2) + log_ndtr(scale(a, Coef(-math.sqrt(2)))),
     "abs": _log_of_abs,
     "det": lambda a: logdet(a) if is_definite(a, strictly=False) else None,
 }

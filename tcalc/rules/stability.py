@@ -25,7 +25,7 @@ from ..ops.elementwise import (
     tanh,
 )
 from ..ops.reductions import logsumexp, max
-from ..ops.special import inverse_mills, log_ndtr
+from ..ops.special import erf, erfc, inverse_mills, log_ndtr, ndtr
 from .exponentials import is_share, log_of, shifted, shifts_undone
 from .strategy import rule
 
@@ -251,6 +251,7 @@ rule(
     "normal-density-over-distribution", STABLE, lambda a: exp(-a * a / 2 - log_ndtr(a)),
     lambda a: inverse_mills(0, a) * math.sqrt(2 * math.pi), "exp", _normal_ratio,
 )  # fmt: skip
+rule("log1p-of-minus-normal", STABLE, lambda a: log1p(-ndtr(a)), lambda a: log_ndtr(-a))
 
 
 # --- identities -----------------------------------------------------------------------------------
@@ -258,4 +259,9 @@ rule(
 rule("exp-times-sigmoid", STABLE, lambda a: exp(a) * sigmoid(-a), lambda a: sigmoid(a))
 rule("sigmoid-difference", STABLE, lambda a: sigmoid(a) - sigmoid(-a), lambda a: tanh(a / 2))
 rule("one-minus-sigmoid", STABLE, lambda a: 1 - sigmoid(a), lambda a: sigmoid(-a))
+rule("one-minus-tanh", STABLE, lambda a: 1 - tanh(a), lambda a: 2 * sigmoid(-2 * a))
+rule("one-plus-tanh", STABLE, lambda a: 1 + tanh(a), lambda a: 2 * sigmoid(2 * a))
+rule("one-minus-normal", STABLE, lambda a: 1 - ndtr(a), lambda a: ndtr(-a))
+rule("one-minus-erf", STABLE, lambda a: 1 - erf(a), lambda a: erfc(a))
+rule("one-plus-erf", STABLE, lambda a: 1 + erf(a), lambda a: erfc(-a))
 rule("one-minus-tanh-squared", STABLE, lambda a: 1 - tanh(a) * tanh(a), lambda a: sech(a) * sech(a))

@@ -1,4 +1,4 @@
-"""Functions of numbers and of single entries, many derived twice: physics, chemistry, statistics."""
+"""Functions of numbers and of entries, many derived twice: physics, chemistry, statistics."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ def unrounded(value: Number) -> Number:
     for above, below in _candidates(size):
         spend("steps", TRIED)
         found = product_of(_read(above), quotient_of(1, _read(below)))
-        if abs(found - size) <= ROUNDED * math.ulp(size):
+        if abs(float(found) - size) <= ROUNDED * math.ulp(size):
             return found if value > 0 else product_of(-1, found)
     return value
 
