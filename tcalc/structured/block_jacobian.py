@@ -13,12 +13,13 @@ from ..graph.extents import show_shape
 from ..support import html
 from ..support.arrays import Array
 from ..support.byte_counts import show_bytes
-from ..support.errors import MemoryLimitError, ShapeError
+from ..support.errors import ShapeError
 from ..support.namespaces import ArrayNamespace, moved, namespace_of
 from .flat_trees import FlatPytree
 from .shown import held_bytes
 from .solvers.base import not_an_array, read_only
 from .solvers.block_rows import entry_count, namespace_of_rows
+from .solvers.memory import check_fits
 from .tensor import Structured
 from .terms.patterns import assembled
 
@@ -88,12 +89,13 @@ class BlockJacobian:
 
     @property
     def cores(self) -> tuple[Array, ...]:
-        held = {id(c): c for block in self._all() for c in block.terms.cores}
+        held = {id(c): c for block in self._all() for c in block.terms.arrays}
         return tuple(map(read_only, held.values()))
 
     @property
     def nbytes(self) -> int:
-        return sum([core.nbytes for core in self.cores])
+        parts = {id(part): part for block in self._all() for part in block.terms.held()}
+        return sum([part.nbytes for part in parts.values()])
 
     @property
     def limit(self) -> int | None:
@@ -198,12 +200,7 @@ class BlockJacobian:
 
     def todense(self) -> Array:
         """One matrix from all variables to all outputs, each in C-order, in the order given."""
-        need = prod(self.shape) * self.dtype.itemsize
-        if self.limit is not None and need > self.limit:
-            raise MemoryLimitError(
-                f"the dense matrix of shape {show_shape(self.shape)} takes {show_bytes(need)}, "
-                f"{show_bytes(self.limit)} allowed; the cores take {show_bytes(self.nbytes)}"
-            )
+        check_fits("matrix", self.shape, self.dtype, self.limit, self.nbytes)
         xp = self.xp
         rows = [[moved(block.tomatrix(), xp) for block in row] for row in self.rows]
         whole: Array = xp.concatenate([xp.concatenate(row, axis=1) for row in rows])

@@ -17,6 +17,7 @@ from .block_jacobian import BlockJacobian, Rows
 from .factor import Factor
 from .solvers.base import damping_of, dense_slogdet
 from .solvers.choose_blocks import factor_blocks, first_block_method
+from .solvers.inverses import InverseSolver
 from .solvers.schur import BlockSolver, DenseBlocks
 from .solvers.subspace import basis
 from .tensor import Structured
@@ -200,6 +201,10 @@ class _FactoredInverse(BlockStructured):
         self._held, self._solver = held, found[0]
         self._outputs = self._variables = of._variables
         self._factors = {}
+        self._back: Any = InverseSolver(held, held._times, self._solver), InverseSolver.text
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return BlockStructured.inverse, (self._held,)
 
     @cached_property
     def _rows(self) -> list[list[Structured]]:  # type: ignore[override]
@@ -227,6 +232,18 @@ class _FactoredInverse(BlockStructured):
     def _times(self, given: Array) -> Array:
         found: Array = moved(self._solver.solve(moved(given, self.xp)), namespace_of(given))
         return found
+
+    def _factored(self, damping: float) -> tuple[BlockSolver, str]:
+        found: tuple[BlockSolver, str] = super()._factored(damping) if damping else self._back
+        return found
+
+    def inverse(self) -> BlockStructured:
+        """What it is the inverse of."""
+        return self._held
+
+    def notes(self) -> list[str]:
+        """The method of `solve`."""
+        return [f"solve: {self._back[1]}"]
 
     def diagonal(self) -> Any:
         """The diagonal, as a pytree of arrays of the variables' shapes."""

@@ -14,8 +14,7 @@ import numpy as np
 from ..graph.extents import show_shape
 from ..graph.subspaces import Slot, projected
 from ..support.arrays import Array
-from ..support.byte_counts import show_bytes
-from ..support.errors import LinAlgError, MemoryLimitError, ShapeError
+from ..support.errors import LinAlgError, ShapeError
 from ..support.machine import machine_memory
 from ..support.namespaces import moved, namespace_of
 from .factor import Factor
@@ -23,6 +22,7 @@ from .shown import cores_table, held_bytes
 from .solvers.base import Solver, damping_of, dense_slogdet, not_an_array, read_only, real_array
 from .solvers.blocks import arrangement, assemble_blocks
 from .solvers.choose import factor, first_method, term_lines
+from .solvers.memory import check_fits
 from .solvers.subspace import factor_inside, projected_terms
 from .terms.numeric_terms import Terms, identity_terms
 from .terms.patterns import assembled
@@ -45,7 +45,8 @@ class Structured:
         As an array's, but that the bytes are those of the cores.
     cores : tuple of ndarray
         Distinct arrays, integer tables included; read-only views, possibly of what was given.
-        Those of ``backend="cupy"`` lie on the device, as what is computed of them alone.
+        Those of ``backend="cupy"`` lie on the device, as what is computed of them alone. Factors,
+        which the inverse of a sparse matrix is held by, are none.
     """
 
     __array_ufunc__ = None
@@ -77,7 +78,7 @@ class Structured:
 
     @property
     def cores(self) -> tuple[Array, ...]:
-        return tuple(map(read_only, self._terms.cores))
+        return tuple(map(read_only, self._terms.arrays))
 
     @property
     def nbytes(self) -> int:
@@ -190,16 +191,14 @@ class Structured:
 
     def todense(self) -> Array:
         """The whole tensor as one array."""
-        need = prod(self.shape) * self.dtype.itemsize
-        if self.limit is not None and need > self.limit:
-            raise MemoryLimitError(
-                f"the dense tensor of shape {show_shape(self.shape)} takes {show_bytes(need)}, "
-                f"{show_bytes(self.limit)} allowed; the cores take {show_bytes(self.nbytes)}"
-            )
+        self._check_fits(self.shape)
         whole = self._terms.dense()
         for slot in self._slots:
             whole = projected(whole, slot)
         return whole
+
+    def _check_fits(self, shape: tuple[int, ...]) -> None:
+        check_fits("tensor", shape, self.dtype, self.limit, self.nbytes)
 
     def __float__(self) -> float:
         """The entry of a tensor without axes."""
@@ -222,6 +221,8 @@ class Structured:
 
     def tosparse(self) -> Any:
         """A scipy.sparse array, whatever share of it is zero."""
+        if self._terms.is_factored:
+            self._check_fits(self.shape)
         return assembled([[self.unprojected().on_host()]])
 
     def operator(self) -> Any:
@@ -250,11 +251,12 @@ class Structured:
         self._square("blocks")
         terms = self.unprojected()
         found, shape = arrangement(terms.layout), terms.layout.column_shape
-        held = assemble_blocks(terms, found)
         tied = terms.layout.tied
-        full = [*(shape[k] for k in tied), *(shape[k] for k in found.inner * 2)]
+        full = tuple([shape[k] for k in (*tied, *found.inner, *found.inner)])
+        self._check_fits(full)
+        held = assemble_blocks(terms, found)
         spread = [slice(None) if k in found.carried else None for k in tied]
-        whole: Array = terms.xp.broadcast_to(held[(*spread, ...)], tuple(full))
+        whole: Array = terms.xp.broadcast_to(held[(*spread, ...)], full)
         return whole.copy()
 
     # --- solving ----------------------------------------------------------------------------------
@@ -359,7 +361,11 @@ class Structured:
         return self.slogdet()[1]
 
     def inverse(self) -> Structured:
-        """The inverse, compressed as the structure allows."""
+        """The inverse, compressed as the structure allows.
+
+        That of a sparse matrix is held by its factors: products solve with them, and its diagonal
+        is computed from them. Only `todense` makes it a dense array.
+        """
         self._square("inverse")
         solver, _ = self._factored(0.0)
         return Structured(solver.inverse().shared(), self._slots, self._limit)
@@ -387,8 +393,8 @@ class Structured:
         return first_method(self._terms, self.limit)
 
     def __repr__(self) -> str:
-        cores = ", ".join(show_shape(c.shape) for c in self._terms.cores)
-        held = f"{self.dtype}: cores {cores}, {self.nbytes} bytes"
+        cores = ", ".join(show_shape(c.shape) for c in self._terms.arrays)
+        held = f"{self.dtype}: cores {cores or 'none'}, {self.nbytes} bytes"
         return f"<Structured {show_shape(self.shape)} {held}>"
 
     _repr_html_ = cores_table

@@ -79,13 +79,19 @@ class BandFactor:
         diagonal: Array = self._factor[row]
         return diagonal
 
-    def solve(self, b: Array) -> Array:
-        """The solution for columns b."""
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the diagonals of the factors, and of pivots."""
+        return int(self._factor.nbytes + (0 if self.kind == "Cholesky" else self._pivots.nbytes))
+
+    def solve(self, b: Array, turned: bool = False) -> Array:
+        """The solution for columns b, with the transpose where `turned`."""
         call = self._call
         if self.kind == "Cholesky":
             found, info = call["pbtrs"](self._factor, b, lower=1)
         else:
-            found, info = call["gbtrs"](self._factor, self._below, self._above, b, self._pivots)
+            band = self._factor, self._below, self._above
+            found, info = call["gbtrs"](*band, b, self._pivots, trans=int(turned))
         assert info == 0
         result: Array = found
         return result

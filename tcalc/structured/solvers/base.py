@@ -83,8 +83,7 @@ class ByHost:
         return self._solver.slogdet()
 
     def inverse(self) -> Terms:
-        found = self._solver.inverse()
-        return Terms(found.layout, list(map(self._xp.asarray, found.cores)), found.coefs)
+        return self._solver.inverse().moved(self._xp)
 
 
 class Factored:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from math import prod
 
 from ...graph.extents import show_shape
-from ...support.byte_counts import show_bytes
-from ...support.errors import MemoryLimitError
 from ...support.namespaces import NUMPY
 from ..terms.numeric_terms import Terms
 from ..terms.tensor_layout import TableIndex, TensorLayout
 from . import blocks, kronecker, lowrank, sparse
 from .base import ByHost, SolveMethod, Solver, Unsuitable
+from .inverses import InverseSolver, InverseTerms
+from .memory import too_large
 
 
 @lru_cache(1024)
@@ -30,6 +29,9 @@ def solve_methods(layout: TensorLayout, itemsize: int) -> tuple[SolveMethod, ...
 
 def factor(terms: Terms, limit: int | None) -> tuple[Solver, SolveMethod]:
     """The solver of the cheapest method that fits the memory and suits the numbers."""
+    if isinstance(terms, InverseTerms) and terms.back is not None:
+        back = terms.back if terms.xp is NUMPY else ByHost(terms.back, terms.xp)
+        return back, SolveMethod(InverseSolver.text, 0.0, 0.0, lambda _: back)
     found = solve_methods(terms.layout, terms.dtype.itemsize)
     fitting = [method for method in found if limit is None or method.bytes <= limit]
     for method in fitting:
@@ -50,20 +52,10 @@ def _text(method: SolveMethod, terms: Terms) -> str:
     return f"{method.text}, by the host" if method.host and terms.xp is not NUMPY else method.text
 
 
-def too_large(layout: TensorLayout, itemsize: int, limit: int | None) -> MemoryLimitError:
-    """The error where only a dense matrix would do and it does not fit."""
-    n = prod(layout.column_shape)
-    need, have = show_bytes(2.0 * n * n * itemsize), show_bytes(limit or 0)
-    return MemoryLimitError(
-        f"no structure of the tensor of shape {show_shape(layout.shape)} with "
-        f"{len(layout.terms)} terms helps to solve, and a dense {n} x {n} matrix and its factor "
-        f"take {need}, {have} allowed; scipy.sparse.linalg.cg(Hs.to_scipy(), g.ravel()) solves "
-        "with products alone"
-    )
-
-
 def first_method(terms: Terms, limit: int | None) -> str:
     """The description of the method that `factor` tries first."""
+    if isinstance(terms, InverseTerms) and terms.back is not None:
+        return InverseSolver.text
     for method in solve_methods(terms.layout, terms.dtype.itemsize):
         if limit is None or method.bytes <= limit:
             return f"{_text(method, terms)}, about {method.flops:.2g} operations"
@@ -72,6 +64,9 @@ def first_method(terms: Terms, limit: int | None) -> str:
 
 def term_lines(terms: Terms) -> list[str]:
     """One line a term: its factors, unit tensors and tables."""
+    if isinstance(terms, InverseTerms):
+        first, more = terms.described()
+        return [f"term: {first}", *(term_lines(more) if more else [])]
     lines = []
     for term in terms.layout.terms:
         sizes = [show_shape(terms.cores[k].shape) for k, _ in term.factors]

@@ -165,8 +165,9 @@ def _eliminating(
         f"{rest} x {rest} dense left"
     )
     return BlockSolveMethod(
-        text, flops, bytes_, partial(Schur, groups=groups, builds=builds, names=out)
-    )
+        text, flops, bytes_,
+        partial(Schur, groups=groups, builds=builds, names=out, limit=limit),
+    )  # fmt: skip
 
 
 def factor_blocks(

@@ -24,6 +24,7 @@ from ..terms.tensor_layout import CoreProduct, TensorLayout
 from .base import Scaling, SolveMethod, Solver, Unsuitable
 from .dense import NEARLY, greatest, singular_matrix_error
 from .factors import factorise
+from .inverses import InverseSolver, InverseTerms
 from .lowrank_factors import low_rank_split, term_rank, vector_count, vectors_and_couplings
 
 #: Entries of I + C W' D⁻¹ W above which the update cancels digits, so that a solution is refined
@@ -38,7 +39,7 @@ class LowRank:
         self, terms: Terms, low: tuple[int, ...], build: Callable[[Terms], Solver]
     ) -> None:
         layout = terms.layout
-        self._layout, self._terms = layout, terms
+        self._layout, self._terms, self._given = layout, terms, (terms, low, build)
         self._batch = layout.tied
         self._axes = tuple([k for k in range(layout.columns) if k not in layout.tied])
         self._order = (*self._batch, *self._axes)
@@ -111,6 +112,9 @@ class LowRank:
             raise singular_matrix_error(f"the {size} x {size} matrix", 0.0) from None
         if doubtful:
             self._checked()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return LowRank, self._given
 
     @property
     def rank(self) -> int:
@@ -216,7 +220,10 @@ class LowRank:
         update = Terms(
             TensorLayout(self._layout.shape, columns, [product]), (left, held, right), (-1.0,)
         )
-        return base.plus(update)
+        found = base.plus(update)
+        if isinstance(found, InverseTerms):
+            found.back = InverseSolver(self._terms, self._terms.times, self)
+        return found
 
 
 def _with_diagonal_coupling(w: Array, c: Array) -> tuple[Array, Array]:

@@ -33,6 +33,7 @@ from .block_rows import (
 from .blocks import arrangement
 from .choose import factor
 from .factors import factorise
+from .memory import check_fits
 
 #: Entries held at once of a product of which only the diagonal is wanted.
 DIAGONAL_CHUNK = 1 << 20
@@ -241,8 +242,9 @@ class Schur:
         groups: Sequence[VariableIndices],
         builds: Sequence[MakeBlockSolver],
         names: str,
+        limit: int | None,
     ) -> None:
-        self._rows, self._counts = rows, variable_sizes(rows)
+        self._rows, self._counts, self._limit = rows, variable_sizes(rows), limit
         self._gone = [k for group in groups for k in group]
         self._rest = [k for k in range(len(rows)) if k not in self._gone]
         self._dtype = np.result_type(*[t.dtype for row in rows for t in row])
@@ -273,6 +275,9 @@ class Schur:
                 left, right = self._blocked(assembled(inverse), assembled(cross))
                 y = left @ right
                 return y, (right.T @ y).toarray()
+        need = len(self._mine) * len(self._others) * self._dtype.itemsize
+        if self._limit is not None and need > self._limit:
+            raise Unsuitable("the solutions for other variables do not fit the memory")
         whole = dense_between(self._rows, self._gone, self._rest)
         solved = self._own.solve(whole.astype(self._dtype, copy=False))
         return solved, whole.T @ solved
@@ -309,6 +314,8 @@ class Schur:
 
     def inverse(self) -> list[list[Terms]]:
         rows = self._rows
+        held = sum([t.nbytes() for row in rows for t in row])
+        check_fits("block of the inverse", self._y.shape, self._dtype, self._limit, held)
         y = self._y.toarray() if hasattr(self._y, "tocsr") else self._y
         small = self._complement.inverse()
         found: list[list[Terms]] = [list(row) for row in rows]

@@ -8,12 +8,15 @@ from typing import Any
 import numpy as np
 
 from ...support.arrays import Array
+from ...support.errors import LinAlgError
 from ..terms.numeric_terms import Terms
 from ..terms.patterns import assembled
-from ..terms.tensor_layout import CoreProduct, TensorLayout
+from ..terms.tensor_layout import TensorLayout
 from .banded import BandFactor, diagonals
 from .base import SolveMethod
 from .dense import NEARLY, singular_matrix_error
+from .inverses import InverseSolver, InverseTerms, inverse_columns
+from .selected import inverse_diagonal
 
 #: Share of entries above which a dense factor is made, and size below which it always is.
 MAX_SHARE, MIN_ROWS = 0.1, 50
@@ -23,18 +26,28 @@ class Sparse:
     """One sparse matrix, factored by diagonals where these hold little but entries, else by LU."""
 
     def __init__(self, terms: Terms) -> None:
-        self._layout, self._dtype = terms.layout, terms.dtype
+        self.terms, self._layout, self.dtype = terms, terms.layout, terms.dtype
+        self._diagonal: Array | None = None
         held = assembled([[terms]]).tocsc()
-        what = f"the sparse {terms.layout.size} x {terms.layout.size} matrix"
+        self._what = what = f"the sparse {terms.layout.size} x {terms.layout.size} matrix"
         if not np.isfinite(held.data).all():
             raise singular_matrix_error(what, float("nan"))
         found = diagonals(held)
         self._factor = _SuperLU(held, what) if found is None else BandFactor(found, what)
         self.text = self._factor.text
 
-    def solve(self, b: Array) -> Array:
-        flat = np.ascontiguousarray(b.reshape(self._layout.size, b.shape[-1]), self._dtype)
-        found: Array = self._factor.solve(flat) if b.size else flat
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Sparse, (self.terms,)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the factors."""
+        return int(self._factor.nbytes)
+
+    def solve(self, b: Array, turned: bool = False) -> Array:
+        """The solution for right-hand sides b, with the transpose where `turned`."""
+        flat = np.ascontiguousarray(b.reshape(self._layout.size, b.shape[-1]), self.dtype)
+        found: Array = self._factor.solve(flat, turned) if b.size else flat
         return found.reshape(b.shape)
 
     @property
@@ -45,16 +58,27 @@ class Sparse:
         return self._factor.slogdet()
 
     def inverse(self) -> Terms:
-        """Dense, as inverses of sparse matrices are."""
-        shape, rank = self._layout.shape, self._layout.columns
-        eye = np.eye(self._layout.size, dtype=self._dtype)
-        core = self.solve(eye.reshape((*self._layout.row_shape, -1))).reshape(shape)
-        axes = tuple(range(len(shape)))
-        return Terms(
-            TensorLayout(shape, rank, [CoreProduct(((0, axes),), axes, shape)]),
-            (np.array(core),),
-            (1.0,),
-        )
+        """By these factors, as inverses of sparse matrices are dense."""
+        return InverseTerms(self, InverseSolver(self.terms, self.terms.times, self))
+
+    def diagonal(self) -> Array:
+        """The diagonal of the inverse, flat: from the factors, else by columns."""
+        if self._diagonal is None:
+            self._diagonal = self._selected()
+        if self._diagonal is None:
+            parts = [np.diagonal(found, -low).copy() for low, found in inverse_columns(self)]
+            self._diagonal = np.concatenate(parts)
+        return self._diagonal
+
+    def _selected(self) -> Array | None:
+        matrix = assembled([[self.terms]])
+        factor = self._factor
+        if isinstance(factor, BandFactor):
+            try:  # LAPACK's pivots need not be those of SuperLU
+                factor = _SuperLU(matrix.tocsc(), self._what, "NATURAL")
+            except LinAlgError:
+                return None
+        return inverse_diagonal(matrix.tocoo(), factor.held)
 
 
 class _SuperLU:
@@ -62,39 +86,45 @@ class _SuperLU:
 
     text = "LU"
 
-    def __init__(self, held: Any, what: str) -> None:
+    def __init__(self, matrix: Any, what: str, order: str = "COLAMD") -> None:
         from scipy.sparse.linalg import splu
 
-        self._factor = _symmetric_factor(held)
-        self.definite = self._factor is not None
-        if self._factor is None:
+        self.held = _symmetric_factor(matrix, order if order == "NATURAL" else "MMD_AT_PLUS_A")
+        self.definite = self.held is not None
+        if self.held is None:
             try:
-                self._factor = splu(held)
+                self.held = splu(matrix, order)
             except RuntimeError:
                 raise singular_matrix_error(what, 0.0) from None
-        self._pivots = self._factor.U.diagonal()
+        self._pivots = self.held.U.diagonal()
         sizes = np.abs(self._pivots)
-        if not sizes.min() > np.finfo(held.dtype).eps * sizes.max():
+        if not sizes.min() > np.finfo(matrix.dtype).eps * sizes.max():
             raise singular_matrix_error(what, float(sizes.min() / sizes.max()))
 
-    def solve(self, b: Array) -> Array:
-        found: Array = self._factor.solve(b)
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the entries of the factors, and of their rows."""
+        return int(self.held.nnz * (self._pivots.itemsize + 4))
+
+    def solve(self, b: Array, turned: bool = False) -> Array:
+        """The solution for columns b, with the transpose where `turned`."""
+        found: Array = self.held.solve(b, "T" if turned else "N")
         return found
 
     def slogdet(self) -> tuple[float, float]:
         sign = np.prod(np.sign(self._pivots))
-        sign *= _parity(self._factor.perm_r) * _parity(self._factor.perm_c)
+        sign *= _parity(self.held.perm_r) * _parity(self.held.perm_c)
         return float(sign), float(np.log(np.abs(self._pivots.astype(np.float64))).sum())
 
 
-def _symmetric_factor(held: Any) -> Any:
+def _symmetric_factor(held: Any, order: str) -> Any:
     """LU with diagonal pivots of a definite matrix that is symmetric in five digits; else None."""
     from scipy.sparse.linalg import splu
 
     if abs(held - held.T).max() > NEARLY * abs(held).max():
         return None
     try:
-        found = splu(held, "MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
+        found = splu(held, order, diag_pivot_thresh=0.0, options={"SymmetricMode": True})
     except RuntimeError:
         return None
     straight = np.array_equal(found.perm_r, found.perm_c)

@@ -19,9 +19,9 @@ from ..terms.numeric_terms import Terms
 from ..terms.tensor_layout import CoreProduct, TensorLayout
 from . import kronecker
 from .base import Solver, Unsuitable
-from .choose import too_large
 from .factors import factorise
 from .kronecker import EigenbasisSolver, Kronecker, kronecker_factors
+from .memory import too_large
 from .schur import basis_for
 
 SYMMETRIC = Subspace(mirror=1)

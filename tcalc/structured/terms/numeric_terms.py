@@ -11,7 +11,7 @@ import numpy as np
 
 from ...graph.nodes import Labels
 from ...support.arrays import Array
-from ...support.namespaces import NUMPY, ArrayNamespace, namespace_of, on_host
+from ...support.namespaces import NUMPY, ArrayNamespace, moved, namespace_of
 from .array_contraction import Contraction, contract_arrays
 from .tensor_layout import (
     CoreProduct,
@@ -103,6 +103,9 @@ class Terms:
 
     __slots__ = ("_sparse", "_transpose_of", "coefs", "cores", "dtype", "layout")
 
+    #: Are parts of it factors, so that what reads all cores makes a dense one?
+    is_factored = False
+
     def __init__(
         self, layout: TensorLayout, cores: Sequence[Array], coefs: Sequence[float]
     ) -> None:
@@ -122,11 +125,22 @@ class Terms:
         """The array library that the arrays are of."""
         return namespace_of(self.cores[0]) if self.cores else NUMPY
 
+    @property
+    def arrays(self) -> tuple[Array, ...]:
+        """The arrays that are held."""
+        return self.cores
+
+    def held(self) -> tuple[Any, ...]:
+        """All that takes memory, the arrays among it."""
+        return self.arrays
+
+    def moved(self, xp: ArrayNamespace) -> Terms:
+        """The same where the arrays of a library lie."""
+        return Terms(self.layout, [moved(core, xp) for core in self.cores], self.coefs)
+
     def on_host(self) -> Terms:
         """The same with arrays of NumPy's."""
-        if self.xp is NUMPY:
-            return self
-        return Terms(self.layout, list(map(on_host, self.cores)), self.coefs)
+        return self if self.xp is NUMPY else self.moved(NUMPY)
 
     def __repr__(self) -> str:
         return f"<Terms {self.layout.shape}, {self.layout.terms}, coefficients {self.coefs}>"
@@ -135,6 +149,8 @@ class Terms:
         """The sum of two tensors: the terms of both."""
         if not other.layout.terms:
             return self
+        if other.is_factored:
+            return other.plus(self)
         layout = sum_layout(self.layout, other.layout, len(self.cores), len(other.cores))
         return Terms(layout, self.cores + other.cores, self.coefs + other.coefs).shared()
 
@@ -158,7 +174,8 @@ class Terms:
 
     def only(self, keep: Sequence[int]) -> Terms:
         """The sum of some of the terms."""
-        return Terms(self.layout.only(keep), self.cores, [self.coefs[k] for k in keep])
+        cores = self.cores if keep else ()
+        return Terms(self.layout.only(keep), cores, [self.coefs[k] for k in keep])
 
     def values(self, k: int, labels: Labels) -> Array:
         """Term k as an array over distinct labels, with extent 1 along labels of no factor: a new
@@ -317,8 +334,8 @@ class Terms:
         return total
 
     def nbytes(self) -> int:
-        """Bytes of the arrays."""
-        return sum([c.nbytes for c in self.cores])
+        """Bytes of the arrays, and of factors."""
+        return sum([part.nbytes for part in self.held()])
 
 
 def _flat(indices: Sequence[Array], shape: Sequence[int], start: Any = 0) -> Array:
