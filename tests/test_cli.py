@@ -41,7 +41,10 @@ PRINTED: list[tuple[list[str], str]] = [
     (["sum(x.*y)", "--wrt", "x, y", "--order", "2"],
      "d2/dx dx: matrix(0, n, n)\nd2/dx dy: eye(n)\nd2/dy dx: eye(n)\nd2/dy dy: matrix(0, n, n)"),
     (["sum(x.*y)", "--wrt", "x,y", "--order", "0"], "x'*y"),
-    (["sum(x.*y)", "--wrt", "x,y", "--to", "latex"], "d/dx: y\nd/dy: x"),
+    (["sum(x.*y)", "--wrt", "x,y", "--to", "latex"],
+     r"\begin{aligned} \frac{\partial}{\partial x}\colon\quad & y \\"
+     r" \frac{\partial}{\partial y}\colon\quad & x \end{aligned}"),
+    (["sum(x.*y)", "--wrt", "x,y", "--order", "0", "--to", "latex"], r"x^{\top} y"),
     (["sum(x.^2 + y)", "--wrt", "x,y", "--compress"],
      "d/dx:\nH[i] = C1[i]   shape (n,)\n  C1 = 2*x  (n,)\n"
      "d/dy:\nH[i] = C1   shape (n,)\n  C1 = 1  ()"),
@@ -119,6 +122,11 @@ REFUSED: list[tuple[list[str], list[str]]] = [
     (["eval", "sum(w)", "--data", "data.npz", "--wrt", "q"], ["'q' is no variable"]),
     (["eval", "inv(X'*X)", "--data", "zeros.npz"], ["ingular"]),
     (["eval", "w", "--data", "data.npz", "--out", "no/such/place.npz"], ["no/such/place.npz"]),
+    (["derive", "x", "--to", "c", "--out", "no/such/f.c"], ["no folder no/such"]),
+    (["derive", "x", "--to", "c", "--to", "latex", "--out", "no/f"], ["no folder no,"]),
+    (["derive", "x", "--to", "c", "--out", "no/such/"], ["no folder no,"]),
+    (["build", "x", "--out", "no/such/libf.so"], ["no folder no/such"]),
+    (["build", "x", "--out", "no/such"], ["no folder no,"]),
     (["eval", "eye(1000000000)", "--data", "data.npz"], ["memory"]),
     (["check", "sum(x)", "--wrt", "q"], ["'q' is no variable"]),
     (["check", "sum(x)", "--order", "0"], ["order 0"]),
@@ -308,3 +316,18 @@ def test_module_is_the_command(argv: list[str], status: int, out: str, err: str)
     assert done.stdout.startswith(out)
     assert done.stderr.startswith(err)
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("argv", [["derive", "x'*x", "--to", "c"], ["derive", "-h"]])
+def test_nobody_who_reads_on_is_no_mistake(argv: list[str]) -> None:
+    """As in `tcalc derive … | head -1`."""
+    command = [sys.executable, "-m", "tcalc", *argv]
+    buffered = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": ""}
+    reads, writes = os.pipe()
+    os.close(reads)
+    done = subprocess.run(
+        command, cwd=ROOT, env=buffered, stdout=writes, stderr=subprocess.PIPE, text=True,
+        check=False,
+    )  # fmt: skip
+    os.close(writes)
+    assert (done.returncode, done.stderr) == (141, "")

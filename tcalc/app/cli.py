@@ -1,12 +1,14 @@
 """The command line: derive, eval, check, build, gallery, serve, demo.
 
-Exit status 0; 1 where a check finds a difference; 2 for bad input, with a message and no traceback.
+Exit status 0; 1 where a check finds a difference; 2 for bad input, with a message and no traceback;
+130 where it is interrupted, 141 where nobody reads its output any more.
 """
 
 from __future__ import annotations
 
 import argparse
 import math
+import os
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -38,17 +40,35 @@ from .output import files, forms, listed, shown, write
 #: Languages of input by name.
 READERS = {name: language.read for name, language in TEXT_LANGUAGES.items() if language.read}
 BAD_INPUT = 2
+#: As shells count a program that the signal of a closed pipe ends; 1 says that a check fails.
+NOBODY_READS = 128 + 13
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; the return value is the exit status."""
+    try:
+        return _status(argv)
+    except BrokenPipeError:
+        # Python writes what waits once more when it ends: there that may go nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return NOBODY_READS
+
+
+def _status(argv: Sequence[str] | None) -> int:
+    """Run one command, of which everything is written when it ends, and say what went wrong."""
     try:
         arguments = _parser().parse_args(
             _quoted_expressions(list(sys.argv[1:] if argv is None else argv))
         )
         with limits(**dict(arguments.limit)):
             status: int = arguments.run(arguments)
+        sys.stdout.flush()
         return status
+    except SystemExit:  # of argparse, which has shown what an option asks for
+        sys.stdout.flush()
+        raise
+    except BrokenPipeError:
+        raise
     except (Error, ValueError, TypeError, OSError) as problem:
         print(f"tcalc: {problem}", file=sys.stderr)
         return BAD_INPUT
@@ -208,7 +228,7 @@ def _derive(arguments: Any) -> int:
     if arguments.compress:
         print(listed(result, [str(compress(block)) for block in trees.leaves(result)]))
     elif arguments.out:
-        write(files(result, chosen, arguments.out, arguments.where))
+        write(files(result, chosen, arguments.out, arguments.where), arguments.out)
     else:
         print("\n\n".join([shown(result, form, where=arguments.where) for form in chosen]))
     if sys.stderr.isatty() and _wrt(arguments):

@@ -16,6 +16,7 @@ from ..languages.source.c_library import library_source
 from ..languages.source.c_module import header_of
 from ..support.errors import Error
 from ..support.records import NamedTuple
+from .output import folder_for, make_folder
 
 FLAGS = ("-O3", "-march=native")
 ALWAYS = ("-std=c99", "-shared", "-fPIC", "-fno-math-errno", "-fopenmp-simd")
@@ -77,8 +78,9 @@ def build_library(
     text = "#define SINGLE\n" * single + library_source(e, name)
     path = Path(out)
     if not path.suffix or path.is_dir():
+        make_folder(path)
         path = path / f"lib{name}{ENDINGS.get(sys.platform, '.so')}"
-    path.parent.mkdir(parents=True, exist_ok=True)
+    folder_for(path)
     stem = path.stem.removeprefix("lib") or path.stem
     source, header = path.with_name(f"{stem}.c"), path.with_name(f"{stem}.h")
     source.write_text(text, encoding="utf-8")

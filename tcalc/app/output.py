@@ -8,17 +8,18 @@ from pathlib import Path
 from typing import Any
 
 from ..graph import trees
-from ..languages.mathml import to_mathml
 from ..languages.registry import TEXT_LANGUAGES
 from ..languages.source.c_module import header_of
 from ..languages.source.print import to_code
 from ..languages.source.registry import LANGUAGES
+from ..support.errors import Error
 from .dot import to_dot
 
-#: Forms of which every part of a derivative has its own text.
-OUTPUT_FORMS = {row.form: row.write for row in TEXT_LANGUAGES.values() if row.write}
-#: Forms in which all parts are one document.
-DOCUMENTS: dict[str, Callable[..., str]] = {"mathml": to_mathml, "dot": to_dot}
+#: Forms that are no source, by what writes them: an expression, or a nest in the form's own way.
+WRITERS: dict[str, Callable[..., str]] = {
+    **{row.form: row.write for row in TEXT_LANGUAGES.values() if row.write},
+    "dot": to_dot,
+}
 #: Forms that have names for what is repeated.
 NAMING = {row.form for row in TEXT_LANGUAGES.values() if row.names}
 #: What names of files end with; other languages of source are Python.
@@ -26,11 +27,13 @@ ENDINGS = {
     "text": ".txt", "latex": ".tex", "mathml": ".mml", "dot": ".dot", "einsum": ".einsum",
     "index": ".index", "c": ".c", "cuda": ".cu", "julia": ".jl", "matlab": ".m",
 }  # fmt: skip
+#: What a path ends with that names a folder.
+SEPARATORS = ("/", "\\")
 
 
 def forms() -> list[str]:
     """The names of all forms."""
-    return sorted({*OUTPUT_FORMS, *DOCUMENTS, *LANGUAGES})
+    return sorted({*WRITERS, *LANGUAGES})
 
 
 def shown(result: Any, form: str, name: str = "f", where: bool = False) -> str:
@@ -38,12 +41,9 @@ def shown(result: Any, form: str, name: str = "f", where: bool = False) -> str:
 
     With `where` formulas name what is repeated in them.
     """
-    names = {"where": where} if form in NAMING else {}
     if form in LANGUAGES:
         return to_code(result, form, name)
-    if form in DOCUMENTS:
-        return DOCUMENTS[form](result, **names)
-    return listed(result, [OUTPUT_FORMS[form](block, **names) for block in trees.leaves(result)])
+    return WRITERS[form](result, **({"where": where} if form in NAMING else {}))
 
 
 def listed(result: Any, texts: Sequence[str]) -> str:
@@ -67,7 +67,7 @@ def files(result: Any, chosen: Sequence[str], out: str, where: bool = False) -> 
         Do formulas name what is repeated in them?
     """
     path = Path(out)
-    if path.is_dir() or out.endswith(("/", "\\")):
+    if path.is_dir() or out.endswith(SEPARATORS):
         path = path / "f"
     endings = {form: ENDINGS.get(form, ".py") for form in chosen}
     often = Counter(endings.values())
@@ -91,8 +91,35 @@ def _named(result: Any, form: str, name: str, where: bool) -> str:
         return shown(result, form, where=where)
 
 
-def write(texts: dict[Path, str]) -> None:
-    """Write files, in folders that are made."""
+def folder_for(path: Path) -> None:
+    """See that there is a folder for a file.
+
+    Raises
+    ------
+    Error
+        Where there is none: a mistyped path should not become a tree of folders.
+    """
+    if not path.parent.is_dir():
+        raise Error(f"there is no folder {path.parent}, where {path.name} would be written")
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder that an option names, but none above it."""
+    folder_for(folder)
+    folder.mkdir(exist_ok=True)
+
+
+def write(texts: dict[Path, str], out: str) -> None:
+    """Write files that `files` has named by `out`; a folder that ends with a slash is made.
+
+    Raises
+    ------
+    Error
+        Where a folder is missing.
+    """
+    if out.endswith(SEPARATORS):
+        make_folder(Path(out))
+    for path in texts:
+        folder_for(path)
     for path, text in texts.items():
-        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
