@@ -17,7 +17,7 @@ import tcalc as tc
 from benchmarks.printed_c import arguments, declared, scipy_cblas
 from tcalc.graph.extents import extent_of
 from tcalc.graph.trees import leaves
-from tcalc.languages.source.c_module import HEADER_END, header_of
+from tcalc.languages.source.c_header import HEADER_END, header_of
 
 COMPILER = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
 STRICT = ("-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic")

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import tcalc as tc
-from tcalc.languages.source.c_module import header_of
+from tcalc.languages.source.c_header import header_of
 from tests.c_programs import COUNTING, Job, built, called, needs_compiler, printed
 
 pytestmark = needs_compiler

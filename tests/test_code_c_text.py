@@ -12,7 +12,8 @@ import pytest
 import scipy.special
 
 import tcalc as tc
-from tcalc.languages.source.c_module import ROUTINES, header_of, loaded
+from tcalc.languages.source.c_header import header_of
+from tcalc.languages.source.c_module import ROUTINES, loaded
 from tests.c_programs import (
     COMPILER,
     STRICT,

@@ -105,8 +105,63 @@ def test_a_library_takes_the_cblas_that_is_named(
     assert f"matrix products: {' '.join(flags)}" in capsys.readouterr().out
     job = Job("hessian", derivative(2), DATA, SIZES)
     library = ctypes.CDLL(str(Path("libf.so").resolve()))
-    _, (found,) = called(library, Path("f.c").read_text(), "f", job)
+    _, (found,) = called(library, Path("libf.c").read_text(), "f", job)
     np.testing.assert_allclose(found, job.expected()[0], atol=1e-13)
+
+
+@needs_compiler
+def test_sources_of_a_library_are_called_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("f.c").write_text("int mine;\n")
+    for options in ([], ["--single"]):  # what tcalc wrote it may write again
+        line = ["build", "x'*x", "--wrt", "x", "--name", "f", "--out", "libf.so", *options]
+        assert main(line) == 0
+        assert capsys.readouterr().out.splitlines()[:3] == ["libf.c", "libf.h", "libf.so"]
+    assert "#ifndef LIBF_H\n" in Path("libf.h").read_text()
+    assert main(["build", "x'*x", "--out", "3-d.so"]) == 0
+    assert "#ifndef FILE_3_D_H\n" in Path("3-d.h").read_text()
+    assert Path("f.c").read_text() == "int mine;\n"
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("line", "file"),
+    [
+        (["build", "x'*x", "--out", "libg.so"], "libg.c"),
+        (["build", "x'*x", "--out", "libg.so"], "libg.h"),
+        (["build", "x'*x", "--out", "."], "libf.c"),
+        (["derive", "x'*x", "--to", "c", "--out", "g.c"], "g.h"),
+    ],
+)
+def test_files_of_others_are_not_overwritten(
+    line: list[str], file: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path(file).write_text("int mine;\n")
+    assert main(line) == 2
+    assert f"{file} would be overwritten" in capsys.readouterr().err
+    assert [(path.name, path.read_text()) for path in Path().iterdir()] == [(file, "int mine;\n")]
+
+
+@pytest.mark.parametrize(
+    ("text", "effect"),
+    [
+        ("x'*x", "Writes out; returns 0."),
+        ("A\\x", "Writes out; returns 0, or 1 where a factorisation fails."),
+    ],
+)
+def test_a_header_tells_what_the_function_returns(
+    text: str, effect: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["derive", text, "--to", "c", "--out", "f.c"]) == 0
+    header = Path("f.h").read_text()
+    assert f"/* {effect}\n" in header
+    assert "Returns" not in header
+
+
+@needs_compiler
+def test_a_library_is_not_called_as_a_source(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["build", "x'*x", "--out", "f.c"]) == 2
+    assert "f.c is the name of a source" in capsys.readouterr().err
+    assert not [*Path().iterdir()]
 
 
 @needs_compiler

@@ -135,7 +135,7 @@ def _parser() -> argparse.ArgumentParser:
     build.add_argument("--to", default="shared-library", choices=("shared-library",))
     build.add_argument(
         "--out", required=True, type=str.strip,
-        help="the library, such as libf.so, source and header beside it; or a folder",
+        help="the library, such as libf.so, with libf.c and libf.h beside it; or a folder",
     )  # fmt: skip
     build.add_argument("--name", default="f", help="name of the function")
     build.add_argument(

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from ..backends.c.compiler import command
+from ..languages.source.c_header import MARK, header_of
 from ..languages.source.c_library import library_source
-from ..languages.source.c_module import header_of
 from ..support.errors import Error
 from ..support.records import NamedTuple
-from .output import folder_for, make_folder
+from .output import beside, folder_for, make_folder
 
 FLAGS = ("-O3", "-march=native")
 ALWAYS = ("-std=c99", "-shared", "-fPIC", "-fno-math-errno", "-fopenmp-simd")
@@ -26,6 +26,7 @@ _TRIED = """
 #include <cblas.h>
 int main(void) { double x = 1; return cblas_ddot(1, &x, 1, &x, 1) != 1; }
 """
+SOURCES = (".c", ".h")
 ENDINGS = {"darwin": ".dylib", "win32": ".dll"}
 
 
@@ -56,8 +57,8 @@ def build_library(
     ----------
     e : expression or nest of expressions
     out : str
-        The library's file, such as ``libf.so``, source and header beside it as ``f.c`` and ``f.h``;
-        or a folder for the three.
+        The library's file, such as ``libf.so``, with its source and its header beside it as
+        ``libf.c`` and ``libf.h``; or a folder for the three, called after the function.
     name : str
         Of the function; ``name_workspace`` tells how many bytes its last argument has, and
         ``name_pointers`` is the same function with pointers alone, as R's ``.C`` calls it.
@@ -70,19 +71,24 @@ def build_library(
     Raises
     ------
     Error
-        Where there is no compiler, or it fails.
+        Where there is no compiler, or it fails; where the folder is missing; where the source or
+        the header would overwrite a file that tcalc did not write.
     UnsupportedError
         Where C has no word for an operator.
     """
     command("a library")
-    text = "#define SINGLE\n" * single + library_source(e, name)
     path = Path(out)
-    if not path.suffix or path.is_dir():
-        make_folder(path)
+    in_folder = not path.suffix or path.is_dir()
+    if in_folder:
         path = path / f"lib{name}{ENDINGS.get(sys.platform, '.so')}"
+    if path.suffix in SOURCES:
+        raise Error(f"{path} is the name of a source; a library is called libf.so, say")
+    text = library_source(e, name, path.stem)
+    text = text.replace(MARK, f"{MARK}\n#define SINGLE", 1) if single else text
+    if in_folder:
+        make_folder(path.parent)
     folder_for(path)
-    stem = path.stem.removeprefix("lib") or path.stem
-    source, header = path.with_name(f"{stem}.c"), path.with_name(f"{stem}.h")
+    source, header = (beside(path, ending) for ending in SOURCES)
     source.write_text(text, encoding="utf-8")
     header.write_text(header_of(text), encoding="utf-8")
     multiplies = " multiply(" in text

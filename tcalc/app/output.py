@@ -9,7 +9,7 @@ from typing import Any
 
 from ..graph import trees
 from ..languages.registry import TEXT_LANGUAGES
-from ..languages.source.c_module import header_of
+from ..languages.source.c_header import MARK, header_of
 from ..languages.source.print import to_code
 from ..languages.source.registry import LANGUAGES
 from ..support.errors import Error
@@ -65,6 +65,11 @@ def files(result: Any, chosen: Sequence[str], out: str, where: bool = False) -> 
         name of the language, else ``f``. C has its header beside it.
     where : bool
         Do formulas name what is repeated in them?
+
+    Raises
+    ------
+    Error
+        Where the header would overwrite a file that tcalc did not write.
     """
     path = Path(out)
     if path.is_dir() or out.endswith(SEPARATORS):
@@ -79,7 +84,7 @@ def files(result: Any, chosen: Sequence[str], out: str, where: bool = False) -> 
         text = _named(result, form, target.stem, where)
         found[target] = text if text.endswith("\n") else text + "\n"
         if form == "c":
-            found[target.with_suffix(".h")] = header_of(text)
+            found[beside(target, ".h")] = header_of(text)
     return found
 
 
@@ -89,6 +94,23 @@ def _named(result: Any, form: str, name: str, where: bool) -> str:
         return shown(result, form, name, where)
     except ValueError:
         return shown(result, form, where=where)
+
+
+def beside(path: Path, ending: str) -> Path:
+    """A file of C beside the one that is asked for.
+
+    Raises
+    ------
+    Error
+        Where there is one that tcalc did not write, which nobody said may be lost.
+    """
+    found = path.with_suffix(ending)
+    if found.exists() and not found.read_bytes().startswith(MARK.encode()):
+        raise Error(
+            f"{found} would be overwritten, and tcalc did not write it;"
+            " move it away, or choose another name for the output"
+        )
+    return found
 
 
 def folder_for(path: Path) -> None:

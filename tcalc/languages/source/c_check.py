@@ -7,7 +7,8 @@ import re
 from collections.abc import Mapping, Sequence
 
 from .c_fusion import live
-from .c_module import called, declarations
+from .c_header import declarations
+from .c_module import called
 from .c_nests import Line, Statement, lettered, lines, nest, place
 from .c_values import Value, entry_of, value
 from .c_writer import Writer

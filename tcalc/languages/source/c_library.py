@@ -6,14 +6,15 @@ import re
 from typing import Any
 
 from .c import C
-from .c_module import declarations, headed, module_text
+from .c_header import declarations
+from .c_module import headed, module_text
 from .c_nests import atom
 from .language import FunctionText
 from .print import function_name
 from .program import SourceProgram
 
 
-def library_source(e: Any, name: str) -> str:
+def library_source(e: Any, name: str, file: str) -> str:
     """A file whose second function takes pointers alone, and its workspace from the heap.
 
     Parameters
@@ -22,12 +23,15 @@ def library_source(e: Any, name: str) -> str:
     name : str
         Of the function; the other one is ``name_pointers``. Its sizes and indices are `int`, and
         its last parameter is the status: 2 where there is no memory.
+    file : str
+        What the file is called, without its ending; its header is guarded by that name.
     """
     program = SourceProgram(C, e)
     text = program.function(function_name(name, C.reserved))
     lines = program.language.function(text)
     assert isinstance(program.language, C)
-    return module_text([lines, _pointers(program.language, text, module_text([lines]))])
+    pointers = _pointers(program.language, text, module_text([lines]))
+    return module_text([lines, pointers], file=file)
 
 
 def _pointers(language: C, f: FunctionText, source: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""A file of C: declarations that are its header, functions, and what these call."""
+"""A file of C: its header, functions, and what these call."""
 
 from __future__ import annotations
 
@@ -15,9 +15,22 @@ from ...support.c_text import routines as shared
 from ...support.records import record
 from .c_blocks import by_blocks
 from .c_fusion import Fusion, live, localised
+from .c_header import header_text
 from .c_histories import kept_in_place
 from .c_memory import narrowed, reused
-from .c_nests import Array, Line, Node, Statement, atom, flat, lettered, lines, replaced, texts
+from .c_nests import (
+    Array,
+    Call,
+    Line,
+    Node,
+    Statement,
+    atom,
+    flat,
+    lettered,
+    lines,
+    replaced,
+    texts,
+)
 from .c_rows import by_rows_together, turned_ahead
 from .c_schedule import in_place_last
 from .c_tiles import by_parts
@@ -91,7 +104,7 @@ class Prepared:
     sizes : list of str
         The extents that are parameters.
     about : list of str
-        What is said of the function.
+        What is said of its results: formulas, and how arrays lie.
     """
 
     f: FunctionText
@@ -104,6 +117,14 @@ class Prepared:
     @property
     def outputs(self) -> list[str]:
         return [out for out, _ in self.results]
+
+    def effect(self, *failures: str) -> str:
+        """What a call does, and what its status tells: of factorisations, and of other failures."""
+        fails = any(isinstance(node, Call) and node.status for node in flat(self.nodes))
+        found = [*(["1 where a factorisation fails"] if fails else []), *failures]
+        *others, last = ["0", *found]
+        status = f"{', '.join(others)}, or {last}" if others else last
+        return f"Writes {', '.join(self.outputs)}; returns {status}."
 
 
 def prepared(language: Writer, f: FunctionText, alone: bool = True) -> Prepared:
@@ -154,7 +175,7 @@ def prepared(language: Writer, f: FunctionText, alone: bool = True) -> Prepared:
     about += [f"{out}: {_shown(leaf.shape)}" for out, leaf in results]
     shown = [f"{out} = {text}" for out, text in zip(outputs, f.formulas, strict=False)]
     sizes = sorted(scope.sizes.values())
-    comment = [f.doc, *shown, f"Row by row: {'; '.join(about)}."]
+    comment = [*shown, f"Row by row: {'; '.join(about)}."]
     return Prepared(f, nodes, results, stored, sizes, comment)
 
 
@@ -219,19 +240,6 @@ def comment(texts_: Sequence[str]) -> list[str]:
             f"{'  ' if shown[1:] else '/*'} {shown[-1]} */"]  # fmt: skip
 
 
-HEADER_END = "#endif /* header */"
-_TYPES = """
-#include <stddef.h>
-
-#ifndef REAL
-#define REAL
-#ifdef SINGLE /* the same in single precision */
-typedef float real;
-#else
-typedef double real;
-#endif
-#endif
-""".strip()
 _INCLUDES = """
 /* Fast with -O3 -march=native -fno-math-errno -fopenmp-simd; the last one lets sums be added up in
    any order. */
@@ -255,21 +263,22 @@ _INCLUDES = """
 """.strip()
 
 
-def module_text(functions: Sequence[list[str]], sizes: Iterable[int] = ()) -> str:
-    """The file, fast at some sizes: its header, then what is behind it."""
+def module_text(functions: Sequence[list[str]], sizes: Iterable[int] = (), file: str = "") -> str:
+    """The file, fast at some sizes: its header, then what is behind it.
+
+    The header's guard is named after the `file`, or else after the function.
+    """
     bodies = ["\n".join(lines_) for lines_ in functions]
-    declared = [declared_lines(lines_) for lines_ in functions]
     helpers = called(bodies, routines())
     (name,) = re.findall(r"^int (\w+)\(", bodies[0], re.MULTILINE)
     extra = ["stdlib.h"] if "malloc(" in bodies[-1] else []
     extra += ["complex.h"] if "complex" in words_of(helpers) else []
     more = "".join([f"\n#include <{header}>" for header in extra])
-    guard = f"{name.upper()}_H"
-    header = [f"#ifndef {guard}", f"#define {guard}", "", _TYPES, "", *declared, "", HEADER_END]
+    header = header_text(file or name, functions)
     vectors = _hints("\n".join(bodies)) + _vectors(
         "\n".join([*helpers, *bodies]), min(sizes, default=REGISTER) >= REGISTER
     )
-    parts = ["\n".join(header), _INCLUDES + vectors + more, *helpers, *bodies]
+    parts = [header, _INCLUDES + vectors + more, *helpers, *bodies]
     return "\n\n".join(parts) + "\n"
 
 
@@ -321,34 +330,6 @@ def _vectors(text: str, wide: bool) -> str:
     known = "defined(__GNUC__) && !defined(__clang__) && defined(__GLIBC__) && defined(__x86_64__)"
     head = [f"\n#if {known}", '#define VECTOR __attribute__((simd("notinbranch")))']
     return "\n".join([*head, *(VECTORISED if wide else ()), *found[0], *later, "#endif"])
-
-
-def header_of(source: str) -> str:
-    """The declarations of a file: what other files include."""
-    head, _, _ = source.partition(HEADER_END)
-    return head + HEADER_END + "\n"
-
-
-def declarations(source: str) -> dict[str, list[str]]:
-    """The parameters of a file's functions as they are declared, by name."""
-    found = re.findall(r"^int (\w+)\(([^)]*)\);", source, re.MULTILINE)
-    return {
-        name: [
-            re.sub(r"\s+", " ", p).replace("*restrict ", "*").replace("*", "* ").strip()
-            for p in text.split(",")
-        ]
-        for name, text in found
-    }
-
-
-def declared_lines(lines_: Sequence[str]) -> str:
-    """The comment and the declarations of a function's lines."""
-    found, head = list[str](), list[str]()
-    for line in lines_:
-        if line == "{" and not head[0].startswith(("static", "FUNCTION")):
-            found += [*head[:-1], f"{head[-1]};"]
-        head = [] if line == "" else [*head, line]
-    return "\n".join(found)
 
 
 def number_function(f: FunctionText, name: str) -> list[str]:

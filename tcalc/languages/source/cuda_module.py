@@ -6,11 +6,11 @@ import re
 from collections.abc import Sequence
 from functools import cache
 
+from .c_header import declared_lines
 from .c_module import (
     Prepared,
     called,
     comment,
-    declared_lines,
     headed,
     loaded,
     parameter,
@@ -211,7 +211,7 @@ def function_lines(language: Writer, f: FunctionText) -> list[str]:
         *[line for kernel in launches.kernels for line in [*kernel, ""]],
         "#ifndef __CUDACC_RTC__",
         "",
-        *comment([*p.about, _work(p)]),
+        *comment([p.effect("2 where CUDA failed"), *p.about, _work(p)]),
         *headed(f"size_t {f.name}_workspace", asked or ["void"]),
         "{",
         *[f"    (void){n.split()[-1]};" for n in asked if n.split()[-1] not in named([total])],
@@ -236,10 +236,7 @@ def _cast(line: str) -> str:
 
 
 def _work(p: Prepared) -> str:
-    return (
-        f"Arrays of the device; work: {p.f.name}_workspace bytes of it. The status is 1 where a "
-        "matrix is refused, 2 where CUDA failed."
-    )
+    return f"Arrays of the device; work: {p.f.name}_workspace bytes of it."
 
 
 def _carried(body: Sequence[str]) -> str:
