@@ -79,6 +79,14 @@ REFUSED: list[tuple[list[str], list[str]]] = [
     (["derive", "x*y", "--var", "x=n", "--var", "y=n"], ["1:2", "`x`", "`y`", "x'*y"]),
     (["derive", "(x\n+ $"], ["2:3", "'$'"]),
     (["derive", "lgo(x)"], ["did you mean `log`"]),
+    (
+        ["derive", "X*theta", "--var", "thata=n"],
+        [
+            "did you mean `thata`",
+            "--var theta= for a scalar, --var theta=n for a column",
+            "--var theta=m,n for",
+        ],
+    ),
     (["derive", "x", "extra"], ["extra"]),
     (["derive", "x", "--unknown"], ["--unknown"]),
     (["derive", "sum(x)", "--wrt", "q"], ["'q' is no variable", "x"]),
@@ -215,6 +223,39 @@ def test_a_person_is_told_what_undeclared_names_were_taken_for(
     some = run(capsys, *ridge, "--var", "l=", "--var", "X=m,n")[2]
     assert some.startswith("Not declared: w is (n,);")
     assert run(capsys, *ridge, "--var", "l=", "--var", "X=m,n", "--var", "w=n")[2].startswith("L")
+
+
+@pytest.mark.parametrize(
+    ("text", "declared", "told"),
+    [
+        ("X*w", ["Z=m,n"], "--var Z: the expression has no Z; it has X, w"),
+        ("sum(weight)", ["weight=n", "wieght=n"], "no wieght; it has weight"),
+        ("sum(theta2)", ["theta2=n", "X1=n"], "--var X1: "),
+        ("X1*w", ["X=m,n"], "--var X: the expression has no X; did you mean `X1`?"),
+        ("3", ["X=m,n"], "it has no variables"),
+        ("x - x", ["x=n"], ""),
+        ("sum(w)/n", ["X=m,n"], ""),
+        ("µ*x", ["μ="], ""),
+        ("fold(s -> u*s, s0, u=A*B, i=0..k)", ["A=n,n", "B=n,n", "s0=n", "Q=k"], ""),
+    ],
+)
+def test_declarations_of_what_is_not_there_are_told(
+    capsys: pytest.CaptureFixture[str], text: str, declared: list[str], told: str
+) -> None:
+    options = [word for row in declared for word in ("--var", row)]
+    status, _, err = run(capsys, "derive", text, *options)
+    assert status == 0
+    assert told in err
+    assert err.startswith("tcalc: warning: ") == bool(told)
+    assert err.count("\n") == bool(told)
+
+
+def test_shapes_of_data_need_no_use(capsys: pytest.CaptureFixture[str], files: Path) -> None:
+    assert run(capsys, "eval", "sum(w)", "--data", "data.npz") == (0, "3.0\n", "")
+    line = ["eval", "sum(w)", "--data", "data.npz", "--var", "y=k"]
+    assert run(capsys, *line)[1:] == (
+        "3.0\n", "tcalc: warning: --var y: the expression has no y; it has w\n"
+    )  # fmt: skip
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:

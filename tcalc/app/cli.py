@@ -11,7 +11,7 @@ import math
 import os
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,17 +21,18 @@ from ..accumulation.orders import MODES
 from ..calculus.transforms import derivative
 from ..compression.compress import compress
 from ..graph import trees
-from ..graph.nodes import Expr
+from ..graph.nodes import Expr, Var
 from ..graph.variables import canonical_name
 from ..languages.registry import TEXT_LANGUAGES
 from ..run.compile import compile
+from ..support.declaring import declared_as
 from ..support.errors import Error
 from ..support.limits import LIMITS, for_text, limits
 from ..support.progress import Progress
 from ..support.version import __version__
 from .check import check
 from .convention import CONVENTION
-from .declarations import assumed, declare
+from .declarations import as_option, assumed, declare, unused
 from .explain import explain
 from .gallery import write_gallery
 from .libraries import build_library
@@ -205,8 +206,16 @@ def _seed(text: str) -> int:
     return int(text)
 
 
-def _read(arguments: Any, declared: dict[str, Any]) -> Expr:
-    return READERS[arguments.language](arguments.expression.strip(), **declared)
+def _read(
+    arguments: Any, declared: Mapping[str, Var], data: Mapping[str, Any] | None = None
+) -> Expr:
+    """The expression, of variables that are declared or have the shapes of data."""
+    text = arguments.expression.strip()
+    with declared_as(as_option):
+        e = READERS[arguments.language](text, **{**(data or {}), **declared})
+    for warning in unused(text, e, declared):
+        print(f"tcalc: warning: {warning}", file=sys.stderr)
+    return e
 
 
 def _derived(arguments: Any, e: Expr) -> Any:
@@ -271,9 +280,8 @@ def _arrays(path: str) -> dict[str, Any]:
 @for_text
 def _eval(arguments: Any) -> int:
     data = _arrays(arguments.data)
-    declared: dict[str, Any] = {name: value.shape for name, value in data.items()}
-    declared.update(declare(arguments.var))
-    result = _derived(arguments, _read(arguments, declared))
+    shapes = {name: value.shape for name, value in data.items()}
+    result = _derived(arguments, _read(arguments, declare(arguments.var), shapes))
     step = compile(result, backend="numpy")
     with Progress("evaluating"):
         value = step(data)

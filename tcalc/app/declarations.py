@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+import re
+import unicodedata
+from collections.abc import Collection, Iterable, Mapping
 
-from ..graph.extents import show_shape
+from ..graph.extents import extent_names, show_shape
 from ..graph.nodes import Expr, Var
 from ..graph.variables import canonical_name, check_shape, var
+from ..support.misspelt import closest_name
 from ..support.whole_numbers import clipped_repr
 
 
@@ -41,6 +44,34 @@ def declare(rows: Iterable[str]) -> dict[str, Var]:
             found[name] = var(name, shape, **dict.fromkeys(chosen, True))
         except TypeError as problem:
             raise ValueError(f"{shown}: {problem}") from None
+    return found
+
+
+def as_option(name: str, shape: Iterable[str]) -> str:
+    """A declaration as the command line has it."""
+    return f"--var {name}={','.join(shape)}"
+
+
+def unused(text: str, e: Expr, declared: Mapping[str, Var]) -> list[str]:
+    """What is to be said of variables that are declared and not in the expression.
+
+    A declaration also serves where the text only reads one of its dimensions.
+
+    Examples
+    --------
+    >>> import tcalc as tc
+    >>> text, wrong = "sum(weight)", tc.var("wieght", "n")
+    >>> unused(text, tc.parse(text, weight="n"), {"wieght": wrong})
+    ['--var wieght: the expression has no wieght; did you mean `weight`?']
+    """
+    words = {*e.variables, *re.findall(r"\w+", unicodedata.normalize("NFKC", text))}
+    found = []
+    for name, variable in declared.items():
+        if words.isdisjoint({name, *extent_names(variable.shape)}):
+            close = closest_name(name, e.variables.keys() - declared.keys())
+            has = ", ".join(e.variables) or "no variables"
+            hint = f"did you mean `{close}`?" if close else f"it has {has}"
+            found.append(f"--var {name}: the expression has no {name}; {hint}")
     return found
 
 

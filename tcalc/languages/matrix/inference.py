@@ -9,6 +9,7 @@ from typing import Any
 
 from ...graph.extents import Shape, extent_names
 from ...graph.nodes import Expr, Var
+from ...support.declaring import declaration
 from ...support.errors import ParseError
 from ...support.misspelt import closest_name
 from ...support.records import NamedTuple
@@ -153,8 +154,9 @@ class _Inference:
         close = closest_name(name, [*self.declared, *self.context.undeclared, *NUMBERS])
         hint = f"did you mean `{close}`? Otherwise " if close else ""
         return self.tree.error(
-            f"unknown name `{name}`: {hint}declare its shape, such as {name}=() for a scalar, "
-            f'{name}=("n",) for a column, {name}=("m", "n") for a matrix',
+            f"unknown name `{name}`: {hint}declare its shape, such as {declaration(name)} for a"
+            f" scalar, {declaration(name, 'n')} for a column, {declaration(name, 'm', 'n')} for a"
+            " matrix",
             node.at,
         )
 
