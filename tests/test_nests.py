@@ -263,3 +263,26 @@ def test_a_nest_of_other_expressions_is_explained_as_it_is() -> None:
     assert outputs.rows == tc.explain(tc.jacobian((r, s), x), **SIZES).rows
     with pytest.raises(TypeError, match="no dimension"):
         tc.explain((r, s), x, k=3)
+
+
+# --- checked --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("order", [1, 2, 3, 4])
+def test_variables_of_a_nest_are_checked_together(order: int) -> None:
+    assert tc.check(s, (x, {"a": y, "b": ["x"]}), order).passed
+    assert tc.check(r, (x, [y, A]), order).passed
+    assert tc.check(q, (x, S), order).passed
+    assert tc.check(q, y, order).passed
+
+
+def test_a_check_of_several_variables_sees_mixed_derivatives(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def derivative(e: Any, *arguments: Any) -> Any:
+        return tc.derivative(e + tc.sum(x) * tc.sum(y) / 100, *arguments)
+
+    monkeypatch.setattr("tcalc.app.check.derivative", derivative)
+    assert tc.check(s, x, 2).passed
+    assert tc.check(s, y, 2).passed
+    assert not tc.check(s, (x, y), 2).passed

@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from ..calculus.transforms import check_order, derivative
+from ..calculus.transforms import check_order, derivative, variables_named
+from ..graph import trees
 from ..graph.extents import extent_of
-from ..graph.nodes import Expr, dimensions
+from ..graph.nodes import Derivative, Expr, Var, dimensions
 from ..graph.properties import direction, sample
 from ..run.compile import compile
 from ..support.errors import Error, RangeError
@@ -67,7 +68,8 @@ def check(e: Expr, wrt: Any, order: int = 1, mode: str = "auto", seed: int = 0) 
     Parameters
     ----------
     e : Expr
-    wrt : variable or its name
+    wrt : variable, name of a variable, or a nested tuple, list or dict of these
+        Several move together along each line, so that mixed derivatives count too.
     order : int
         From 1 to 4.
     mode : str
@@ -82,27 +84,30 @@ def check(e: Expr, wrt: Any, order: int = 1, mode: str = "auto", seed: int = 0) 
     ------
     Error
         Where no random data give finite values, or values are not smooth along random lines.
+    ValueError
+        Of another order, or without a variable.
     """
-    if isinstance(wrt, tuple | list | dict):
-        raise TypeError("one variable is checked at a time")
     if not 1 <= check_order(order) <= 4:
-        raise ValueError(f"order {order}: values alone give orders 1 to 4")
+        raise ValueError(
+            f"order {order}: derivatives of order 1 to 4 can be checked; numerical differentiation,"
+            " which they are compared with, is not accurate enough beyond"
+        )
+    wrt = tuple(dict.fromkeys(trees.leaves(variables_named(wrt, e))))
+    if not wrt:
+        raise ValueError("a check needs a variable to differentiate by")
     root = derivative(e, wrt, order, mode)
-    x = root.wrt[-1]
-    sizes = {name: 2 + k % 4 for k, name in enumerate(dimensions([e]))}
+    known = {**e.variables, **{x.name: x for x in wrt}}
+    sizes = {name: 2 + k % 4 for k, name in enumerate(dimensions([e, *wrt]))}
     value, slope = compile(e, backend="numpy"), compile(root, backend="numpy")
     rng = np.random.default_rng(seed)
     tolerance = TOLERANCES[order - 1]
     worst, lines = 0.0, 0
     for _ in range(MAX_POINTS):
-        data = _finite_data(value, e, rng, sizes)
+        data = _finite_data(value, known, rng, sizes)
         for _ in range(DIRECTIONS):
-            at = data[x.name]
-            v = direction(rng.normal(size=np.shape(at)), at, x.properties)
-            along = np.asarray(slope({**sizes, **data}))
-            for _ in range(order):
-                along = np.tensordot(along, v, np.ndim(v))
-            error = _line_error(value, {**sizes, **data}, x.name, v, along, order, tolerance)
+            line = {x.name: _direction(rng, data[x.name], x) for x in wrt}
+            along = _along(trees.leaves(root), trees.leaves(slope({**sizes, **data})), line)
+            error = _line_error(value, {**sizes, **data}, line, along, order, tolerance)
             if error is not None:
                 worst, lines = max(worst, error), lines + 1
         if lines >= POINTS * DIRECTIONS:
@@ -112,10 +117,24 @@ def check(e: Expr, wrt: Any, order: int = 1, mode: str = "auto", seed: int = 0) 
     return Report(worst, tolerance, lines, sizes)
 
 
+def _direction(rng: np.random.Generator, at: Any, x: Var) -> Any:
+    return direction(rng.normal(size=np.shape(at)), at, x.properties)
+
+
+def _along(blocks: list[Derivative], values: list[Any], line: Mapping[str, Any]) -> Any:
+    """The derivative along a line: all blocks, each with a direction in the place of a variable."""
+    total: Any = 0.0
+    for block, along in zip(blocks, values, strict=True):
+        for x in reversed(block.wrt):
+            along = np.tensordot(along, line[x.name], np.ndim(line[x.name]))
+        total = total + along
+    return total
+
+
 def _finite_data(
-    value: Any, e: Expr, rng: np.random.Generator, sizes: Mapping[str, int]
+    value: Any, known: Mapping[str, Var], rng: np.random.Generator, sizes: Mapping[str, int]
 ) -> dict[str, Any]:
-    """Random values of all variables at which e is finite: normal, else positive, else small."""
+    """Random values of variables at which a value is finite: normal, else positive, else small."""
     for center, spread in ((0.0, 1.0), (1.0, 0.5), (0.25, 0.15)):
         for _ in range(5):
             data = {
@@ -123,7 +142,7 @@ def _finite_data(
                     _spread(rng, center, spread, [extent_of(x, sizes) for x in v.shape]),
                     v.properties,
                 )
-                for name, v in e.variables.items()
+                for name, v in known.items()
             }
             with suppress(RangeError):  # random integers may be no indices
                 if np.isfinite(value({**sizes, **data})).all():
@@ -137,8 +156,9 @@ def _spread(rng: np.random.Generator, center: float, width: float, shape: list[i
 
 
 def _line_error(
-    value: Any, data: dict[str, Any], name: str, v: Any, found: Any, order: int, tolerance: float
-) -> float | None:
+    value: Any, data: dict[str, Any], line: Mapping[str, Any], found: Any, order: int,
+    tolerance: float,
+) -> float | None:  # fmt: skip
     """Relative error of `found` along one line, the best of several steps: kinks spoil wide ones.
 
     None where it is too large and estimates of different steps do not agree much better: the line
@@ -148,7 +168,8 @@ def _line_error(
     last = None
     for h in STEP_SIZES:
         nodes = h * np.arange(-order - 3, order + 4)
-        values = np.stack([value({**data, name: data[name] + t * v}) for t in nodes])
+        moved = [{name: data[name] + t * v for name, v in line.items()} for t in nodes]
+        values = np.stack([value({**data, **at}) for at in moved])
         weights = _weights(nodes / h, order) / h**order
         numeric = np.tensordot(weights, values, 1)
         scale = max(1e-2 * _largest(values), 1e-12, _largest(numeric))
