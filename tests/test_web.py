@@ -92,6 +92,58 @@ def test_bad_queries_are_told_where_and_why(
     assert (error.get("line"), error.get("column")) == place
 
 
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ('{"expression": "x",\n "wrt": x}', "this is no JSON: Expecting value, line 2, column 9"),
+        ("", 'a query is a JSON object, such as {"expression"'),
+        ("[]", "Content-Type: application/json"),
+        ('{"wrt": []}', "expression: Field required"),
+        ('{"expression": "x", "variables": {"x": "m,n"}}',
+         'variables.x: a variable is its shape, as ["m", "n"], or {"shape": ["m", "n"]'),
+        ('{"expression": "x", "variables": {"x": [-1]}}', "variables.x.shape.0"),
+    ],
+)  # fmt: skip
+def test_a_query_of_another_form_is_told_its_form(
+    client: TestClient, body: str, message: str
+) -> None:
+    answer = client.post(DERIVE, content=body, headers={"content-type": "application/json"})
+    assert answer.status_code == 422
+    assert answer.json()["error"]["kind"] == "InvalidQuery"
+    assert message in answer.json()["error"]["message"]
+
+
+def test_a_body_that_is_not_called_json_is_told_how_to_send_it(client: TestClient) -> None:
+    form = {"content-type": "application/x-www-form-urlencoded"}  # as curl does
+    answer = client.post(DERIVE, content='{"expression": "x"}', headers=form)
+    assert answer.status_code == 422
+    assert "Content-Type: application/json" in answer.json()["error"]["message"]
+
+
+def test_a_variable_may_be_given_by_its_shape_alone(client: TestClient) -> None:
+    query = {"expression": "X*w", "variables": {"X": ["m", 3], "w": {"shape": [3]}}, "wrt": ["w"]}
+    answer = client.post(DERIVE, json=query).json()
+    assert answer["variables"]["X"] == {"shape": ["m", 3], "properties": []}
+
+
+@pytest.mark.parametrize(
+    ("headers", "root", "address"),
+    [
+        ({}, "", "http://testserver/api/v1/derive"),
+        ({"host": "127.0.0.1:8111"}, "", "http://127.0.0.1:8111/api/v1/derive"),
+        ({"host": "a.org"}, "/tensors", "http://a.org/tensors/api/v1/derive"),
+        ({"host": "<script>alert(1)</script>"}, "", "/api/v1/derive"),
+    ],
+)
+def test_the_interface_is_described_at_its_own_address(
+    client: TestClient, headers: dict[str, str], root: str, address: str
+) -> None:
+    page = TestClient(client.app, root_path=root).get(f"{root}/interface", headers=headers)
+    assert page.status_code == 200
+    assert f"{address}</code>" in page.text
+    assert "<script>" not in page.text
+
+
 def test_text_that_is_no_json_is_refused(client: TestClient) -> None:
     answer = client.post(DERIVE, content=b"\xff{", headers={"content-type": "application/json"})
     assert answer.status_code in (400, 422)

@@ -144,9 +144,7 @@ def application(settings: Settings = SETTINGS) -> FastAPI:
 
     @app.exception_handler(RequestValidationError)
     async def invalid(_: Request, error: RequestValidationError) -> Response:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"] if part != "body")
-        return failure(422, "InvalidQuery", f"{where}: {first['msg']}" if where else first["msg"])
+        return failure(422, "InvalidQuery", told(error))
 
     @app.exception_handler(HTTPException)
     async def http(_: Request, error: HTTPException) -> Response:
@@ -212,11 +210,27 @@ def application(settings: Settings = SETTINGS) -> FastAPI:
         return HTMLResponse(embedded(form, **shown), status)
 
     @app.get("/interface", include_in_schema=False)
-    async def described() -> Response:
-        return HTMLResponse(interface(app.openapi()))
+    async def described(request: Request) -> Response:
+        return HTMLResponse(interface(app.openapi(), str(request.base_url)))
 
     app.mount("/static", StaticFiles(directory=FOLDER / "static"))
     return app
+
+
+def told(error: RequestValidationError) -> str:
+    """The first thing that is wrong in a query, and where."""
+    first = error.errors()[0]
+    _, *place = first["loc"]
+    if first["type"] == "json_invalid":
+        before = str(error.body)[: place[0]]
+        line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
+        return f"this is no JSON: {first['ctx']['error']}, line {line}, column {column}"
+    if not place:
+        return (
+            'a query is a JSON object, such as {"expression": "x\'*A*x", "wrt": ["x"]}, sent with'
+            " the header Content-Type: application/json"
+        )
+    return f"{'.'.join(map(str, place))}: {first['msg']}"
 
 
 def address_of(request: Request) -> str:

@@ -250,9 +250,10 @@ def embedded(form: Form, **found: Any) -> str:
     return _ENVIRONMENT.get_template("embed.html").render(context | found)
 
 
-def interface(description: Mapping[str, Any]) -> str:
-    """The documentation of the JSON interface, from its OpenAPI description."""
-    return _ENVIRONMENT.get_template("interface.html").render(api=description, kind=_kind)
+def interface(description: Mapping[str, Any], address: str) -> str:
+    """The documentation of the JSON interface at an address, from its OpenAPI description."""
+    template = _ENVIRONMENT.get_template("interface.html")
+    return template.render(api=description, address=address, kind=_kind)
 
 
 def _kind(schema: Mapping[str, Any]) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
+from pydantic_core import PydanticCustomError
 
 from .queries import MODES, OUTPUTS, PROPERTIES, READERS
 from .settings import SETTINGS
@@ -29,14 +30,30 @@ Extent = (
 )
 
 
+Shape = Annotated[list[Extent], Field(max_length=8)]
+
+
 class Variable(BaseModel):
     """A variable: its axes, as numbers or names of dimensions, and what is known of it."""
 
     model_config = _Strict
-    shape: Annotated[list[Extent], Field(max_length=8)] = Field(
-        [], description='As `["m", "n"]` or `[3, "n-1"]`; none: a number.'
-    )
+    shape: Shape = Field([], description='As `["m", "n"]` or `[3, "n-1"]`; none: a number.')
     properties: Annotated[list[Property], Field(max_length=6)] = []
+
+
+def _whole(given: object) -> object:
+    """A variable of which the shape alone may be given."""
+    if isinstance(given, list):
+        return {"shape": given}
+    if not isinstance(given, dict | Variable):
+        message = (
+            'a variable is its shape, as ["m", "n"], or {"shape": ["m", "n"], "properties": []}'
+        )
+        raise PydanticCustomError("variable", message)
+    return given
+
+
+Declared = Annotated[Variable, BeforeValidator(_whole, json_schema_input_type=Variable | Shape)]
 
 
 class Query(BaseModel):
@@ -47,8 +64,12 @@ class Query(BaseModel):
         Field(description="Text in the language.", examples=["x'*A*x"])
     )
     language: Language = "matrix"
-    variables: Annotated[dict[Name, Variable], Field(max_length=SETTINGS.variables)] = Field(
-        {}, description="By name; those that the language declares by itself may be missing."
+    variables: Annotated[dict[Name, Declared], Field(max_length=SETTINGS.variables)] = Field(
+        {},
+        description=(
+            'By name, each as `{"shape": ["m", "n"]}` or by its shape alone, `["m", "n"]`; those'
+            " that the language declares by itself may be missing."
+        ),
     )
     wrt: Annotated[list[Name], Field(max_length=SETTINGS.variables)] = Field(
         [], description="Variables to differentiate by; none: the expression itself."
