@@ -25,6 +25,7 @@ from ..ops.arithmetic import expand
 from ..ops.elementwise import logical_not
 from ..ops.guard import choice, choose
 from ..ops.indicator import CheckedAccess, indicator, label_of
+from ..ops.outside import deferred
 from ..support.errors import RangeError
 from ..support.records import NamedTuple, record
 
@@ -257,5 +258,6 @@ def runtime_checks(roots: Sequence[Expr], v: Var, extent: Extent) -> list[Labell
         form = indices.leaves(node)
         if form is not None and all(label_of(name) is None for name in form.names):
             what = _index_text(form)
-            accesses.add(CheckedAccess(form.substitute({v.name: "#0"}), node.shape[-1], what))
+            access = CheckedAccess(form.substitute({v.name: "#0"}), node.shape[-1], what)
+            accesses.add(deferred(access, {0: extent}))
     return indicator({0: extent}, [], sorted(accesses)) if accesses else []

@@ -22,6 +22,7 @@ from ..integers.boxes import index
 from .arithmetic import add, multiply, subtract
 from .guard import chooses
 from .indicator import CheckedAccess, indicator, label_of
+from .outside import deferred
 from .reductions import arange
 
 #: Sums and products inside each other, up to which an integer is read as an affine form.
@@ -148,7 +149,7 @@ def picked(e: Expr, extent: Extent) -> Expr | None:
     Raises
     ------
     RangeError
-        Where all extents are numbers, and an integer lies outside.
+        Where all extents are numbers, and an integer lies outside, or one does for all extents.
     """
     form = place_form(e)
     if form is None:
@@ -157,7 +158,8 @@ def picked(e: Expr, extent: Extent) -> Expr | None:
     extents: dict[int, Extent] = dict(enumerate((*e.shape, extent)))
     accesses = []
     if not inside(form, {f"#{axis}": size for axis, size in enumerate(e.shape)}, extent):
-        accesses = [CheckedAccess(form, extent, f"an index [{spelled(form)}]")]
+        access = CheckedAccess(form, extent, f"an index [{spelled(form)}]")
+        accesses = [deferred(access, extents)]
     operands = indicator(extents, [Constraint(index(n) - form, True)], accesses)
     ops, words = [op for op, _ in operands], [word for _, word in operands]
     return einsum(ops, words, range(n + 1), ONE, extents)

@@ -15,6 +15,7 @@ from ..support.errors import TraceError
 from ..support.records import NamedTuple
 from ..support.whole_numbers import whole_number
 from .indicator import CheckedAccess, indicator
+from .outside import deferred
 from .selection import checked
 
 
@@ -83,7 +84,10 @@ def cut_operands(e: Expr, axis: int, key: slice, found: Cut, label: int) -> list
     extent = e.shape[axis]
     extents = {axis: extent, label: found.extent}
     form = index(label) * found.step + found.start
-    accesses = [] if found.safe else [CheckedAccess(form, extent, _shown(e, _spelled(key)))]
+    accesses: list[CheckedAccess] = []
+    if not found.safe:
+        access = CheckedAccess(form, extent, _shown(e, _spelled(key)))
+        accesses.append(deferred(access, extents))
     return indicator(extents, [Constraint(index(axis) - form, True)], accesses)
 
 
@@ -93,14 +97,15 @@ def integer_operands(e: Expr, axis: int, key: int) -> list[LabelledExpr]:
     Raises
     ------
     RangeError
-        Where the extent is a number, and the integer is out of range.
+        Where the extent is a number, and the integer is out of range, or this is out of range for
+        all extents.
     """
     extent, number = e.shape[axis], whole_number(key)
     if isinstance(extent, int):
         place = Affine((), int(checked(number, extent, str(number))))
         return indicator({axis: extent}, [Constraint(index(axis) - place, True)])
     form = _end(number, form_of(extent))
-    access = CheckedAccess(form, extent, _shown(e, str(number)))
+    access = deferred(CheckedAccess(form, extent, _shown(e, str(number))), {})
     return indicator({axis: extent}, [Constraint(index(axis) - form, True)], [access])
 
 

@@ -5,7 +5,6 @@ text -> syntax tree (syntax) -> shapes of undeclared names (undeclared) -> expre
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -50,7 +49,6 @@ OPERATORS = {
 }  # fmt: skip
 #: Functions of entries that are no row of the operator table.
 ENTRY_FUNCTIONS = ("where", "square", "clip", "greater", "greater_equal")
-_PLACE = re.compile(r"\d+:\d+: ")
 #: Axes of one array, as in NumPy.
 MAX_AXES = 64
 
@@ -162,8 +160,7 @@ class _ExpressionBuilder:
             except (ParseError, LimitError):
                 raise
             except ShapeError as error:
-                placed = _PLACE.match(str(error))  # of an operand it may be another than the node's
-                raise (error if placed else self.tree.shape_error(str(error), node.at)) from error
+                raise self.tree.placed(error, node.at) from error
             except (Error, TypeError, ValueError, IndexError) as error:
                 raise self.tree.error(f"{node.name}: {error}", node.at) from error
         return self.built[self.tree.statements[-1].root]

@@ -95,7 +95,7 @@ class Arrays:
         try:
             found = array_call(node.name, operands, [self.parameter(k) for k in node.args[count:]])
         except ShapeError as error:
-            raise self.tree.shape_error(str(error), node.at) from error
+            raise self.tree.placed(error, node.at) from error
         except (UnsupportedError, TypeError, ValueError, IndexError) as error:
             raise self.tree.error(f"{node.name}: {error}", node.at) from error
         return OffsetArray(found, (Affine(),) * found.ndim)

@@ -11,8 +11,9 @@ from ...integers.affine import Affine, Constraint
 from ...integers.boxes import index
 from ...ops.affine_entries import integral
 from ...ops.indicator import CheckedAccess, indicator, label_of
+from ...ops.outside import always_outside
 from ...ops.selection import selection
-from ...support.errors import RangeError
+from ...support.errors import RangeError, ShapeError
 from ...support.trampoline import Steps
 from ..reading.lexer import line_and_column
 from .arrays import Arrays
@@ -142,23 +143,28 @@ class Entries:
         near = self.space.related([form], context)
         system = self.space.known([form, form_of(extent)], context)
         if any(label_of(name) is None for name in system.names) or not isinstance(extent, int):
-            return [
-                CheckedAccess(
-                    form, extent, f"{line_and_column(self.tree.text, node.start)}: {text}"
-                )
-            ], near
+            if always_outside(form, extent, self.space.extents, near):
+                raise self.out_of_range(place, axis, "leaves {0} to {1} whatever the extents are")
+            what = f"{line_and_column(self.tree.text, node.start)}: {text}"
+            return [CheckedAccess(form, extent, what)], near
         span = self.space.span(form, context)
         if span is None or (span[0] >= 0 and span[1] < extent):
             return [], ()
         low = self.arrays.array(node).lows[axis].constant
         wrong = (span[0] if span[0] < 0 else span[1]) + low
-        shown = self.tree.source(node.args[axis])
-        shape = show_shape(self.arrays.array(node).expr.shape)
+        raise self.out_of_range(place, axis, f"is {wrong}, and goes from {{0}} to {{1}}")
+
+    def out_of_range(self, place: int, axis: int, told: str) -> ShapeError:
+        """The error for a subscript, of which something is told by the ends of the axis."""
+        node = self.tree.nodes[place]
+        array = self.arrays.array(node)
+        shown, low = self.tree.source(node.args[axis]), array.lows[axis]
+        told = told.format(low, low + form_of(array.expr.shape[axis]) - 1)
         message = (
-            f"{text} reads outside of {node.name}, of shape {shape}: index {shown} of axis {axis} "
-            f"is {wrong}, and goes from {low} to {low + extent - 1}"
+            f"{self.tree.source(place)} reads outside of {node.name}, of shape "
+            f"{show_shape(array.expr.shape)}: index {shown} of axis {axis} {told}"
         )
-        raise RangeError(str(self.tree.error(message, self.tree.nodes[node.args[axis]].start)))
+        return self.tree.shape_error(message, self.tree.nodes[node.args[axis]].start, RangeError)
 
     def wrapped(self, place: int, axis: int, label: int, context: Context) -> Steps:
         """The entry at mod(e, n): a selection by computed integers."""

@@ -68,7 +68,7 @@ def parse_index(text: str, /, **declarations: Any) -> Expr:
         Text that is not in the language; the message shows the place and what was expected.
     ShapeError
         Indices whose ranges disagree, and entries read outside of an array: a `RangeError`, here
-        where extents are numbers, else at evaluation.
+        where that is so for all extents, else at evaluation.
     LimitError
         Text that asks for more than its share of work (see `limits`).
 

@@ -54,7 +54,8 @@ from .fragments import (
 )
 from .grammar import BINDERS
 from .iteration_space import Context
-from .print_sums import BoundedSum, substituted, whole_range, written_out
+from .print_accesses import BoundedSum
+from .print_sums import substituted, whole_range, written_out
 from .whole_arrays import equated_sums, has_parts, loop_text, of_arrays, written_parameters
 
 MAX_TOKENS, MIN_SHARED = 2_000, 12
@@ -226,7 +227,7 @@ class _Writer:
         found = written_out(node, subs, scope.context, lambda n: self.letters(n, scope.names))
         if any(g.impossible for g in found.guards):
             return Fragment("0")
-        inner = scope.inside([], found.guards).inside(found.ranges)
+        inner = scope.inside([], [*found.guards, *found.checked]).inside(found.ranges)
         gathers = yield self.gathers(node, found, inner)
         before = found.places
         found = found._replace(

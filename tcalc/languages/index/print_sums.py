@@ -19,26 +19,8 @@ from ...integers.affine import Affine, Congruence, Constraint, Guard, Quotient
 from ...integers.elimination import Range, solve_in_box
 from ...integers.polyhedra import NEVER, System, SystemLimitError, implied
 from ...ops.indicator import conditions
-from ...support.records import NamedTuple
 from .iteration_space import Context
-
-
-class BoundedSum(NamedTuple):
-    """A product as a sum over ranges, its operands read at affine places.
-
-    Attributes
-    ----------
-    places : dict
-        The affine form of every label of the product.
-    ranges : list of Range
-        Ranges of the summed indices, the outermost first.
-    guards : list of Guard
-        What must hold besides, or the product is 0.
-    """
-
-    places: dict[int, Affine]
-    ranges: list[Range]
-    guards: list[Guard]
+from .print_accesses import BoundedSum, as_checked
 
 
 def written_out(
@@ -84,7 +66,7 @@ def written_out(
         with suppress(SystemLimitError):
             found = _solved(box, said, _order(node, summed, said), known)
             found = found._replace(places=places | found.places, guards=[*guards, *found.guards])
-    return _named(found, known, fresh)
+    return _named(as_checked(node, found, known), known, fresh)
 
 
 def substituted(g: Guard, forms: Mapping[str, Affine]) -> Guard:
@@ -170,10 +152,11 @@ def _named(found: BoundedSum, known: Context, fresh: Callable[[int], list[str]])
         )
         for r in found.ranges
     ]
+    checked = tuple([c.substitute(new) for c in found.checked])
     system = System(known)
     guards = [substituted(g, new) for g in dict.fromkeys(found.guards)]
     kept = [
         g for g in guards if isinstance(g, Congruence) or g.impossible or not implied(g, system)
     ]
     places = {label: form.substitute(new) for label, form in found.places.items()}
-    return BoundedSum(places, ranges, kept)
+    return BoundedSum(places, ranges, kept, checked)

@@ -79,7 +79,7 @@ def general_call(
     except (ParseError, LimitError):
         raise
     except ShapeError as error:
-        raise tree.shape_error(str(error), node.at) from error
+        raise tree.placed(error, node.at) from error
     except (Error, TypeError, ValueError, IndexError) as error:
         raise tree.error(f"{node.name}: {error}", node.at) from error
 

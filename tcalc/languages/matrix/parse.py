@@ -135,7 +135,7 @@ class _ExpressionBuilder:
             except ParseError:
                 raise
             except ShapeError as error:
-                raise self.tree.shape_error(str(error), node.at) from error
+                raise self.tree.placed(error, node.at) from error
             except UnsupportedError as error:
                 raise self.tree.error(str(error), node.at) from error
         return self.built[self.tree.statements[-1].root]

@@ -5,9 +5,14 @@ Later phases are loops over the list, so that depth costs nothing.
 
 from __future__ import annotations
 
+import re
+
 from ...support.errors import ParseError, ShapeError
 from ...support.records import NamedTuple, record
 from .lexer import excerpt
+
+#: What an error begins with that shows its place.
+_PLACE = re.compile(r"\d+:\d+: ")
 
 #: Positions in a list, of nodes or of indices.
 Positions = tuple[int, ...]
@@ -70,6 +75,12 @@ class SyntaxTree:
         """The error that points at an offset of the text."""
         return ParseError(message, self.text, at)
 
-    def shape_error(self, message: str, at: int) -> ShapeError:
-        """A ShapeError that shows its place as a ParseError does."""
-        return ShapeError(str(self.error(message, at)))
+    def shape_error(self, message: str, at: int, kind: type[ShapeError] = ShapeError) -> ShapeError:
+        """A ShapeError, perhaps one of a kind, that shows its place as a ParseError does."""
+        return kind(str(self.error(message, at)))
+
+    def placed(self, error: ShapeError, at: int) -> ShapeError:
+        """The error, which shows this place unless it shows one of its own."""
+        if _PLACE.match(str(error)):
+            return error
+        return self.shape_error(str(error), at, type(error))

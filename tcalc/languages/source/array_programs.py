@@ -126,7 +126,7 @@ class ArrayPrograms:
     def function(self, f: FunctionText) -> list[str]:
         integers = [p for p, v in f.parameters.items() if v.integral]
         arrays = [p for p in f.parameters if p not in integers]
-        body = _body(f)
+        body = _body(f, self.scope.refused)
         lines = _described(f, self.note)
         lines += [self.given(arrays, body)] if arrays else []
         lines += [f"{p} = {self.library}.{self.as_array}({p})" for p in integers]
@@ -207,9 +207,9 @@ def tuple_of(items: Sequence[str]) -> str:
     return f"({', '.join(items)}{',' if len(items) == 1 else ''})"
 
 
-def _body(f: FunctionText) -> list[str]:
+def _body(f: FunctionText, refused: Sequence[str] = ()) -> list[str]:
     sizes = [f"{name} = {array}.shape[{axis}]" for name, (array, axis) in f.bound.items()]
-    return [*sizes, *f.body, f"return {f.result.text}"]
+    return [*sizes, *refused, *f.body, f"return {f.result.text}"]
 
 
 def _described(f: FunctionText, note: str) -> list[str]:

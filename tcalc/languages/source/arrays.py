@@ -209,6 +209,10 @@ class ArrayLanguage(ArrayPrograms):
         """A condition, under names of indices."""
         return f"({infix.condition(g, names, self.size, ' * ', '({}) % {} == 0')})"
 
+    def refuse(self, conditions: Sequence[Constraint], message: str) -> list[str]:
+        tests = [infix.condition(c, {}, self.size, " * ", "") for c in conditions]
+        return [f"if {' and '.join(tests) or 'True'}:", f"    raise IndexError({message!r})"]
+
     # --- contractions ---
 
     def sum(self, c: Code, axes: Sequence[int], ndim: int) -> Code:

@@ -18,7 +18,7 @@ from .c_contractions import by_lags, by_product, einsum, product
 from .c_correlations import by_own_windows, by_windows, strided
 from .c_folds import folded
 from .c_function import function_lines
-from .c_module import RESERVED, module_text, number_function, routines
+from .c_module import OUT_OF_RANGE, RESERVED, comment, module_text, number_function, routines
 from .c_nests import Array, Line, Node, atom, nest
 from .c_operators import QUICK, entry, real
 from .c_orders import along_rows, cheap, ordered
@@ -263,6 +263,11 @@ class C(Writer):
             return Code(f"({' && '.join(tests) or '1'})", condition=" && ".join(tests) or "1")
 
         return pulled(self.shape(shape), entry)
+
+    def refuse(self, conditions: Sequence[Constraint], message: str) -> list[str]:
+        tests = " && ".join([self._test(c, ()) for c in conditions]) or "1"
+        return [f"if ({tests}) {{", *[f"    {line}" for line in comment([message])],
+                f"    return {OUT_OF_RANGE};", "}"]  # fmt: skip
 
     def _test(self, g: Constraint | Congruence, index: Sequence[str]) -> str:
         """A condition on indices."""

@@ -36,7 +36,7 @@ def function_lines(language: Writer, f: FunctionText) -> list[str]:
     whole = few and not parts
     return [
         *[line for own in language.scope.functions for line in [*own, ""]],
-        *comment([found.effect(), *found.about]),
+        *comment([found.effect(language.scope.refused), *found.about]),
         *headed(f"size_t {f.name}_workspace", [f"ptrdiff_t {n}" for n in found.sizes] or ["void"]),
         "{",
         *[f"    (void){n};" for n in found.sizes if n not in words_of([total])],
@@ -47,6 +47,7 @@ def function_lines(language: Writer, f: FunctionText) -> list[str]:
         *([*headed(f"static int {inner}", head), "{", *function, "}", ""] if whole else []),
         *headed(f"int {f.name}", head),
         "{",
+        *_body(language.scope.refused),
         *(_chosen(inner, head, few) if whole else function),
         "}",
     ]

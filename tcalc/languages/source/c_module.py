@@ -118,10 +118,12 @@ class Prepared:
     def outputs(self) -> list[str]:
         return [out for out, _ in self.results]
 
-    def effect(self, *failures: str) -> str:
-        """What a call does, and what its status tells: of factorisations, and of other failures."""
+    def effect(self, refused: Sequence[str], *failures: str) -> str:
+        """What a call does, and what its status tells, given the statements that refuse data."""
         fails = any(isinstance(node, Call) and node.status for node in flat(self.nodes))
         found = [*(["1 where a factorisation fails"] if fails else []), *failures]
+        if refused:
+            found.append(f"{OUT_OF_RANGE} where an index would be out of range")
         *others, last = ["0", *found]
         status = f"{', '.join(others)}, or {last}" if others else last
         return f"Writes {', '.join(self.outputs)}; returns {status}."
@@ -240,6 +242,8 @@ def comment(texts_: Sequence[str]) -> list[str]:
             f"{'  ' if shown[1:] else '/*'} {shown[-1]} */"]  # fmt: skip
 
 
+#: What a function returns where it would read outside of an array.
+OUT_OF_RANGE = 3
 _INCLUDES = """
 /* Fast with -O3 -march=native -fno-math-errno -fopenmp-simd; the last one lets sums be added up in
    any order. */

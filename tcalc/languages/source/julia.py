@@ -225,6 +225,10 @@ class Julia(JuliaProgram):
         text = f"{self.kind}[{tests} for {ranges}]" if shape else f"{self.kind}({tests})"
         return Value(text, ndim=len(shape))
 
+    def refuse(self, conditions: Sequence[Constraint], message: str) -> list[str]:
+        tests = " && ".join(self.tests(conditions, {})) or "true"
+        return [f"if {tests}", f"    error({quoted(message)})", "end"]
+
     def counted(self, extent: Extent, axis: int) -> str:
         text = f"0:{self.sizes((extent,))[0]} - 1"
         if axis < 2:

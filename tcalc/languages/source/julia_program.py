@@ -81,7 +81,7 @@ class JuliaProgram(OneBased):
     def function(self, f: FunctionText) -> list[str]:
         arrays = [p for p, v in f.parameters.items() if not v.integral]
         given = ", ".join([*f.parameters, *f.free])
-        body = [*self.bound(f), *f.body, f"return {f.result.text}"]
+        body = [*self.bound(f), *self.scope.refused, *f.body, f"return {f.result.text}"]
         lines = [f"Float, {', '.join(arrays)} = floats({', '.join(arrays)})"] if arrays else []
         if not arrays and any(re.search(r"\bFloat\b", line) for line in body):
             lines = ["Float = Float64"]

@@ -306,6 +306,9 @@ class Language(Protocol):
     def indicator(self, shape: Shape, guards: Sequence[Constraint | Congruence]) -> Code:
         """1 where conditions hold, 0 elsewhere; ``#k`` in a form is the index of axis k."""
 
+    def refuse(self, conditions: Sequence[Constraint], message: str) -> list[str]:
+        """Statements that end the function with an error where dimensions satisfy all of these."""
+
     # --- contractions ---
 
     def sum(self, c: Code, axes: Sequence[int], ndim: int) -> Code:

@@ -247,6 +247,10 @@ class Matlab(MatlabProgram):
             tests.append(f"true({self.dims(shape)})")
         return Value(f"double({' & '.join(tests)})", ndim=len(shape), weak=True)
 
+    def refuse(self, conditions: Sequence[Constraint], message: str) -> list[str]:
+        tests = " && ".join(self.tests(conditions, {})) or "true"
+        return [f"if {tests}", f"  error('%s', {quoted(message)});", "end"]
+
     def counted(self, extent: Extent, axis: int) -> str:
         """0, 1, ... along an axis."""
         text = f"0:{self.sizes((extent,))[0]} - 1"

@@ -188,7 +188,7 @@ class MatlabProgram(OneBased):
         results = items if len(items) > 1 else [f.result]
         integers = [p for p, v in f.parameters.items() if v.integral]
         arrays = [p for p in f.parameters if p not in integers]
-        body = [*self.bound(f), *f.body]
+        body = [*self.bound(f), *self.scope.refused, *f.body]
         body += [f"{name} = {c.text};" for name, c in zip(outputs, results, strict=True)]
         left = f"[{', '.join(arrays)}]" if arrays[1:] else "".join(arrays)
         lines = [f"{left} = floats({', '.join(arrays)});"] if arrays else []

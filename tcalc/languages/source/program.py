@@ -50,6 +50,7 @@ from .nodes import (
 )
 from .planned import machine_of, written_form
 from .products import Products
+from .refused import refusals
 from .scope import FunctionScope, parameters, plain_key, unlike
 from .solves import factored, solvable
 from .sums import Sums, embedded_once
@@ -112,6 +113,7 @@ class SourceProgram(Sums):
         if around is not None:
             self.scope = around.scope
         self.language = language(self.scope, around is not None)
+        self.scope.refused += refusals(self.language, results) if whole else []
         self.products = Products(self.language, self)
         extents = {n for node in self.nodes for n in node.shape if isinstance(n, str)}
         self.forms: Collection[Extent] = sorted([n for n in extents if not n.isidentifier()])
@@ -146,9 +148,8 @@ class SourceProgram(Sums):
     def function(self, name: str) -> FunctionText:
         """The whole as a function of all variables, in the order of their names."""
         self.scope.name = name
-        result = self.walked()
         given = {p: self.scope.variables[p] for p in sorted(self.scope.variables)}
-        return self.finished(name, given, result, sorted(self.scope.free))
+        return self.finished(name, given, self.walked(), sorted(self.scope.free))
 
     def walked(self) -> Code:
         """The result, after the statements that it takes."""
@@ -183,9 +184,8 @@ class SourceProgram(Sums):
         if isinstance(tree, tuple | list):
             return self.language.sequence([self.result(value) for value in tree])
         code = self.code(tree)
-        return self.language.result(
-            replace(code, view=code.view and not self.lone(tree)), tree.shape
-        )
+        code = replace(code, view=code.view and not self.lone(tree))
+        return self.language.result(code, tree.shape)
 
     # --- integers that index ---
 

@@ -52,6 +52,8 @@ class FunctionScope:
         Functions that stand beside it, in languages without functions inside functions.
     known : mapping
         Sizes of dimensions at which the program is to be fast.
+    refused : list of str
+        Statements before these, which refuse extents.
     large : set of str
         Temporaries beside which all else takes little memory.
     """
@@ -60,6 +62,7 @@ class FunctionScope:
         self, variables: Mapping[str, Var], reserved: Collection[str], prefix: str, start: str
     ) -> None:
         self.lines: list[str] = []
+        self.refused: list[str] = []
         self.free: list[str] = []
         self.bound: dict[str, Place] = {}
         self.sizes: dict[str, str] = {}
@@ -116,7 +119,7 @@ class FunctionScope:
 
     def read(self, texts: Iterable[str]) -> dict[str, Place]:
         """The bound dimensions that stand in the statements or in further texts."""
-        words = set(re.findall(r"\w+", "\n".join([*self.lines, *texts])))
+        words = set(re.findall(r"\w+", "\n".join([*self.refused, *self.lines, *texts])))
         return {name: place for name, place in self.bound.items() if name in words}
 
 

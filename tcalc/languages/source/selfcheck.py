@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import chain, islice, product
 
 from ...graph.extents import Shape, extent_of
 from ...graph.formulas import Formula, recorded
@@ -11,8 +12,11 @@ from ...graph.properties import PROPERTIES, sample_formula, subspace
 from .formulas import written
 from .language import NUMBERS, Check, Difference, Sample
 from .program import SourceProgram
+from .refused import fits
 
 SIZES = (3, 4, 2, 5)
+#: Where the program refuses these: how many multiples are tried, then which others, how many.
+MULTIPLES, OTHER_SIZES, MOST = 8, (2, 3, 5, 1, 8, 13), 1000
 
 
 def difference_check(
@@ -46,8 +50,13 @@ def _sample(program: SourceProgram, v: Var, sizes: Mapping[str, int], formula: F
 
 
 def _sizes(program: SourceProgram) -> dict[str, int]:
+    """Extents of dimensions: small ones, others where the program refuses these."""
     dims = dimensions([*program.roots, *program.variables.values()])
-    return {dim: SIZES[k % len(SIZES)] for k, dim in enumerate(dims)}
+    small = {dim: SIZES[k % len(SIZES)] for k, dim in enumerate(dims)}
+    larger = ({dim: n * k for dim, n in small.items()} for k in range(1, MULTIPLES))
+    every = product(OTHER_SIZES, repeat=len(dims))
+    others = (dict(zip(dims, sizes, strict=True)) for sizes in islice(every, MOST))
+    return next((sizes for sizes in chain(larger, others) if fits(program.roots, sizes)), small)
 
 
 def _free(program: SourceProgram, sizes: Mapping[str, int]) -> dict[str, int]:
