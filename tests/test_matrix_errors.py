@@ -109,7 +109,7 @@ PARSE_ERRORS = [
 SHAPE_ERRORS = [
     ("T3*x", 1, 3, ["shape (n, n, n)", "#('ijk,k->ij', T, x)"]),
     ("x*y", 1, 2, ["`x` is a column of shape (n,)", "x'*y", "x*y'", "x.*y"]),
-    ("x'*y'", 1, 3, ["`x'` is a row", "x'*y''"]),
+    ("x'*y'", 1, 3, ["`x'` is a row", "x'*y for the scalar"]),
     ("(x + y)*(x - y)", 1, 8, ["(x + y)'*(x - y)", "(x + y).*(x - y)"]),
     ("x*A", 1, 2, ["x'*A", "diag(x)*A"]),
     ("A*x'", 1, 2, ["`x'` is a row", "A*diag(x')"]),

@@ -69,6 +69,7 @@ def test_the_matrix_language_and_python_refuse_it_too() -> None:
 #: Text of the index language; extents that fit, and those that do not; the text of the access.
 DEPENDING: list[tuple[str, dict[str, Any], dict[str, int], dict[str, int], str]] = [
     ("f = x[5]", {"x": "n"}, {"n": 6}, {"n": 5}, "x[5]"),
+    ("f = x[0]", {"x": "n"}, {"n": 1}, {"n": 0}, "x[0]"),
     ("f = x[n-3]", {"x": "n"}, {"n": 3}, {"n": 2}, "x[n-3]"),
     ("f[i=0..2] = x[i+1]", {"x": "n"}, {"n": 4}, {"n": 3}, "x[i+1]"),
     ("f = sum[j=0..k](x[j])", {"x": "n"}, {"n": 4, "k": 3}, {"n": 4, "k": 4}, "x[j]"),

@@ -111,8 +111,13 @@ def holds(c: Constraint, sizes: Mapping[str, int]) -> bool:
 
 def _with_facts(conditions: Sequence[Constraint]) -> System:
     """The system of conditions on dimensions, and what holds of these."""
+    return System((*conditions, *_facts(conditions)))
+
+
+def _facts(conditions: Iterable[Constraint]) -> list[Constraint]:
+    """What holds of dimensions, whatever they are."""
     names = sorted({n for c in conditions for n in c.form.names})
-    return System((*conditions, *signs(names), *facts(names)))
+    return [*signs(names), *facts(names)]
 
 
 # --- conditions on dimensions ---------------------------------------------------------------------
@@ -145,11 +150,8 @@ def _reached(
             system = _eliminated(form, ends, bounding)
         else:
             system = System((*entries, *_greatest(form, ends)))
-        known = _with_facts(list(system))
-        if not feasible(known):
-            return None
-        context = [c for c in known if c not in system.constraints]
-        return tuple(irredundant(system, context))
+        known = _facts(system)
+        return tuple(irredundant(system, known)) if feasible(system & known) else None
     except SystemLimitError:
         return None
 

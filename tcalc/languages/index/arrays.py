@@ -55,7 +55,7 @@ class Arrays:
         """The error for a name that stands for nothing."""
         elsewhere = any(found.name == node.name for found in self.tree.indices)
         message = f"`{node.name}` is neither declared nor an index here"
-        if elsewhere:
+        if elsewhere or self.tree.in_subscript(node):
             message += f"; sums are written out: sum[{node.name}](…)"
         elif node.kind == "access":
             message = f"`{node.name}` is no array: it is neither declared nor a name given before"

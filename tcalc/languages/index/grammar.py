@@ -11,7 +11,7 @@ from dataclasses import field
 from ...support.records import record
 from ..reading.lexer import Lexicon
 from ..reading.parser import AND, BRACKETS, COMPARISON, OR, POWER, PRODUCT, SUM, Grammar
-from ..reading.tree import SyntaxTree
+from ..reading.tree import Node, SyntaxTree
 
 COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
 #: The precedence of this language's operators between two operands.
@@ -40,7 +40,8 @@ LEXICON = Lexicon(
         ".*": "everything is entry by entry; write *",
         "./": "everything is entry by entry; write /",
         ".^": "everything is entry by entry; write ^",
-        "'": "a transpose is a[j,i]",
+        **dict.fromkeys("'’‘′´⊤ᵀ", "a transpose is a[j,i]"),
+        "×": "a product is *",
         "&&": "write &",
         "||": "write |",
         "!": "write ~",
@@ -90,6 +91,13 @@ class IndexTree(SyntaxTree):
             waiting += node.args
         found -= {statement.name for statement in self.statements}
         return found - {index.name for index in self.indices}
+
+    def in_subscript(self, node: Node) -> bool:
+        """Is a node in a subscript of an array?"""
+        return any(
+            other.kind == "access" and other.start < node.start and node.end < other.end
+            for other in self.nodes
+        )
 
     def source(self, place: int) -> str:
         """A node as the user wrote it; an access without parentheses around it."""

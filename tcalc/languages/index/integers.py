@@ -140,9 +140,23 @@ class Integers:
         return found.affine
 
     def error(self, error: NotAffine) -> ParseError:
-        at = self.tree.nodes[error.place].start
+        node = self.tree.nodes[error.place]
         wanted = "bounds and subscripts are affine in indices and dimensions"
-        return self.tree.error(f"{error.why}; {wanted}", at)
+        if node.kind == "name" and self.tree.in_subscript(node):
+            wanted = f"a sum over it is written sum[{node.name}](…), and other {wanted}"
+        return self.tree.error(f"{error.why}; {wanted}", node.start)
+
+    def not_affine(self, place: int) -> str:
+        """The first subscript that is no affine form in an index, as it is written; or nothing."""
+        every = Integers(self.tree, self.dimensions)
+        every.forms = {k: Affine.of(f"#{k}") for k in range(len(self.tree.indices))}
+        mine = [n.start for n in self.tree.nodes if n.kind == "index" and n.indices[0] == place]
+        for node in self.tree.nodes:
+            for arg in node.args if node.kind == "access" else ():
+                sub = self.tree.nodes[arg]
+                if any(sub.start <= at < sub.end for at in mine) and every.affine(arg) is None:
+                    return self.tree.source(arg)
+        return ""
 
     # --- nodes ------------------------------------------------------------------------------------
 

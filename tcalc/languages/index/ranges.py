@@ -86,6 +86,8 @@ class Ranges:
             known.append((array.lows[axis], array.expr.shape[axis], use, axis))
         if not known:
             message = f"the range of `{found.name}` follows from no use a[{found.name}]"
+            if shown := self.integers.not_affine(place):
+                message += f", as `{shown}` is not affine"
             raise self.tree.error(f"{message}; write {found.name}=low..high", found.at)
         low, extent, _, _ = known[0]
         for other in known[1:]:

@@ -32,7 +32,8 @@ from .spellings import instead
 from .syntax import argument
 from .types import SCALAR, Type, TypingContext, TypingRule, type_of_axes
 
-#: Undeclared names: a to g are scalars, h to z columns, capitals matrices.
+#: Undeclared names: a to g are scalars, h to z columns, capitals matrices. Nobody transposes a
+#: scalar: those of a to g that are transposed somewhere are columns too.
 _CONVENTION = re.compile(r"[A-Za-z][0-9]*")
 
 
@@ -56,6 +57,18 @@ def infer(tree: ArrayTree, declared: Mapping[str, Var], read: Callable[..., Expr
     return _Inference(tree, declared, read).run()
 
 
+def _transposed(tree: ArrayTree) -> set[str]:
+    """The names that a text transposes."""
+    operands = [tree.nodes[node.args[0]] for node in tree.nodes if node.kind == "postfix"]
+    return {node.name for node in operands if node.kind == "name"}
+
+
+def _shapes(name: str) -> str:
+    """How the shape of a name is declared."""
+    kinds = {(): "scalar", ("n",): "column", ("m", "n"): "matrix"}
+    return ", ".join([f"{declaration(name, *shape)} for a {kind}" for shape, kind in kinds.items()])
+
+
 class _Inference:
     """The walk over the nodes, by one rule for each kind, operator and function.
 
@@ -75,6 +88,7 @@ class _Inference:
         self.declared = declared
         self.named = extent_names([*extents, *sizes, *forms])
         self.numbers: set[str] = set()
+        self.transposed = _transposed(tree)
         self.dimensions = DimensionUnifier({*self.named, *words, *declared})
         self.context = TypingContext(tree, self.dimensions)
         self.sizes = SizeRules(self.context, declared.keys() - extents)
@@ -135,7 +149,7 @@ class _Inference:
             return SCALAR
         if not _CONVENTION.fullmatch(name):
             raise self.unknown(node)
-        if name[0] in "abcdefg":
+        if name[0] in "abcdefg" and name not in self.transposed:
             found = SCALAR
         elif name[0].islower():
             found = Type("column", (self.dimensions.new("entries"),))
@@ -150,13 +164,12 @@ class _Inference:
     def unknown(self, node: Node) -> ParseError:
         name = node.name
         if signature_of(name):
-            return self.tree.error(f"`{name}` is a function; write {name}(…)", node.at)
+            message = f"`{name}` is a function: write {name}(…), or declare its shape: "
+            return self.tree.error(message + _shapes(name), node.at)
         close = closest_name(name, [*self.declared, *self.context.undeclared, *NUMBERS])
         hint = f"did you mean `{close}`? Otherwise " if close else ""
         return self.tree.error(
-            f"unknown name `{name}`: {hint}declare its shape, such as {declaration(name)} for a"
-            f" scalar, {declaration(name, 'n')} for a column, {declaration(name, 'm', 'n')} for a"
-            " matrix",
+            f"unknown name `{name}`: {hint}declare its shape, such as {_shapes(name)}",
             node.at,
         )
 

@@ -51,8 +51,9 @@ def parse(text: str, /, **declarations: Any) -> Expr:
         what `str` of an expression prints, but for arrays of more than 64 numbers.
     **declarations : int, str, tuple of int and str, or variable
         Shapes (or variables) by name. Undeclared names of one letter and digits are scalars (a–g),
-        columns (h–z) or matrices (A–Z) whose dimensions follow from their use; but the name of
-        a dimension that the declarations or the text mention is its extent.
+        columns (h–z, and of a–g those that are transposed somewhere) or matrices (A–Z) whose
+        dimensions follow from their use; but the name of a dimension that the declarations or the
+        text mention is its extent.
 
     Returns
     -------

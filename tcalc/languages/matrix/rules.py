@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from ..reading.tree import Node
+from .advice import product_advice, quotient_advice
 from .spellings import TRANSPOSES
 from .types import (
-    ARRAY_ADVICE,
     MATRIX_PRODUCTS,
-    PRODUCT_ADVICE,
     SCALAR,
     TRANSPOSED_KIND,
     Type,
@@ -44,8 +43,7 @@ def product_type(context: TypingContext, node: Node) -> Type:
         return right if left.kind == "scalar" else left
     kinds = (left.kind, right.kind)
     if kinds not in MATRIX_PRODUCTS:
-        advice = PRODUCT_ADVICE.get(kinds, ARRAY_ADVICE)
-        raise context.refused(node, node.args, advice.format(*context.factors(node)))
+        raise context.refused(node, node.args, product_advice(context, node))
     *words, out, kind = MATRIX_PRODUCTS[kinds]
     for k, letter in enumerate(words[0]):
         if letter in words[1]:
@@ -57,11 +55,7 @@ def product_type(context: TypingContext, node: Node) -> Type:
 def quotient_type(context: TypingContext, node: Node) -> Type:
     left, right = node.args
     if context.kind(right) != "scalar":
-        above, below = context.factors(node)
-        advice = f"/ divides by a scalar: write {above} ./ {below} to divide entries"
-        if context.kind(right) == "matrix":
-            advice += f", {below} \\ b to solve"
-        raise context.refused(node, node.args, advice)
+        raise context.refused(node, node.args, quotient_advice(context, node))
     return context.types[left]
 
 

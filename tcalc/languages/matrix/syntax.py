@@ -47,6 +47,8 @@ LEXICON = Lexicon(
         "~=": "write !=",
         "~": "write logical_not(a)",
         "!": "write logical_not(a)",
+        **dict.fromkeys("’‘′´⊤", "a transpose is '"),
+        "×": "a product of matrices and vectors is *, of entries .*",
         "≤": "write <=",
         "≥": "write >=",
         "≠": "write !=",

@@ -6,7 +6,7 @@ Row values have one axis.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from ...graph.extents import Extent, show_shape
 from ...support.errors import ShapeError
@@ -32,15 +32,6 @@ MATRIX_PRODUCTS = {
     ("matrix", "matrix"): ("ij", "jk", "ik", "matrix"),
 }
 
-#: What to write for the products that are not in the table.
-PRODUCT_ADVICE = {
-    ("column", "column"): "write {0}'*{1} for the scalar product, {0}*{1}' for the outer product, "
-    "{0}.*{1} for the product of entries",
-    ("row", "row"): "write {0}*{1}' for the scalar product, {0}'*{1} for the outer product, "
-    "{0}.*{1} for the product of entries",
-    ("column", "matrix"): "write {0}'*{1} to multiply with the transpose, or diag({0})*{1}",
-    ("matrix", "row"): "write {0}*{1}' to multiply with the transpose, or {0}*diag({1})",
-}
 SPREAD_ADVICE = (
     "rows, columns and matrices never broadcast; diag(v)*A scales rows, A*diag(v) columns, "
     "v*vector(1)' repeats a column"
@@ -126,10 +117,32 @@ class TypingContext:
                 at,
             )
 
-    def refused(self, node: Node, places: Iterable[int], advice: str) -> ShapeError:
+    def may_be_equal(self, left: tuple[int, int], right: tuple[int, int]) -> bool:
+        """Can an axis of one node and an axis of another be equal?"""
+        a, b = (self.types[place].dims[axis] for place, axis in (left, right))
+        return self.dimensions.may_be_equal(a, b)
+
+    def refused(self, node: Node, places: Sequence[int], advice: str) -> ShapeError:
         described = " and ".join(self.describe(place) for place in places)
         return self.tree.shape_error(
-            f"`{node.name}` does not take these: {described}; {advice}", node.at
+            f"`{node.name}` does not take these: {described}; {self.assumed(places)}{advice}",
+            node.at,
+        )
+
+    def assumed(self, places: Iterable[int]) -> str:
+        """That names in operands are scalars because nobody says what they are."""
+        found, waiting = list[str](), list(places)
+        while waiting:
+            node = self.nodes[waiting.pop()]
+            waiting += node.args
+            if node.kind == "name" and self.undeclared.get(node.name) == SCALAR:
+                found.append(node.name)
+        if not found:
+            return ""
+        name = min(found)
+        return (
+            f"`{name}` is not declared, and so a scalar by convention: declare its shape, such as "
+            f'{name}=("n",) for a column; '
         )
 
     def check_square(self, place: int, at: int) -> None:

@@ -51,6 +51,11 @@ class DimensionUnifier:
     def extent(self, dim: int) -> Extent | None:
         return self.extents[self.find(dim)]
 
+    def may_be_equal(self, a: int, b: int) -> bool:
+        """Could they be made equal?"""
+        a, b = self.find(a), self.find(b)
+        return a == b or self.extents[a] is None or self.extents[b] is None
+
     def unify(self, a: int, b: int) -> bool:
         """Make two dimensions equal; False where both are known and differ."""
         a, b = sorted((self.find(a), self.find(b)))

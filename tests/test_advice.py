@@ -1,0 +1,103 @@
+"""What messages about text advise: it is what would be read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import tcalc as tc
+
+
+def told(text: str, **declared: Any) -> str:
+    with pytest.raises(tc.Error) as caught:
+        tc.parse(text, **declared)
+    return str(caught.value).split("\n")[0]
+
+
+def test_a_name_that_is_a_function_may_be_declared() -> None:
+    message = told("norm2(y - X*beta)^2", y="m", X=("m", "n"))
+    assert "`beta` is a function: write beta(…), or declare its shape: beta=()" in message
+    assert tc.parse("norm2(y - X*beta)^2", y="m", X=("m", "n"), beta="n").shape == ()
+
+
+def test_an_undeclared_name_that_is_transposed_is_a_column() -> None:
+    f = tc.parse("1/2*x'*A*x - b'*x")
+    assert f.shape == ()
+    assert f.variables["b"].shape == f.variables["x"].shape == ("n",)
+    assert str(tc.grad(f, "x")) == "sym(A)*x - b"
+    assert tc.parse("x'*A*x + b'*x + c").variables["c"].shape == ()
+    assert tc.parse("a*x'*x").variables["a"].shape == ()
+    assert tc.parse("a'*x", a=()).shape == ("n",)  # declared
+
+
+def test_a_scalar_by_convention_is_told_to_be_one() -> None:
+    message = told("norm2(y - X*b)^2")
+    assert (
+        '`b` is not declared, and so a scalar by convention: declare its shape, such as b=("n",)'
+        in message
+    )
+    assert tc.parse("norm2(y - X*b)^2", b="n").shape == ()
+    assert "by convention" not in told("norm2(y - X*b)^2", b=())
+    assert "`b` is not declared" in told("A\\b")
+
+
+@pytest.mark.parametrize(
+    ("text", "declared", "advice", "others"),
+    [
+        ("X*w'", {}, ["X*w to", "X*diag(w')"], ["w''"]),
+        ("X*w'", {"X": ("m", "n"), "w": "m"}, ["nothing like it fits"], ["write"]),
+        ("x'*y'", {}, ["x'*y for the scalar", "x*y' for the outer", "x'.*y' for"], ["''"]),
+        ("x*y", {"x": "m", "y": "n"}, ["x*y' for the outer"], ["scalar product", ".*"]),
+        ("x*X", {}, ["x'*X", "diag(x)*X"], []),
+        ("x*X", {"x": "n", "X": ("m", "n")}, ["nothing like it fits"], ["write"]),
+        ("X*X'/s", {}, ["diag(1 ./ s)*(X*X')", "(X*X')*diag(1 ./ s)"], ["(X*X') ./ s"]),
+        ("X/s", {"X": ("m", "n"), "s": "n"}, ["X*diag(1 ./ s)"], ["rows", "X ./ s"]),
+        ("x/y", {"x": "n", "y": "n"}, ["x ./ y"], []),
+        ("x/y", {"x": "m", "y": "n"}, ["nothing like it fits"], ["x ./ y"]),
+        ("x/y'", {}, ["x ./ y to"], ["y'' "]),
+        ("1/x", {}, ["1 ./ x"], []),
+    ],
+)
+def test_only_what_fits_is_advised(
+    text: str, declared: dict[str, Any], advice: list[str], others: list[str]
+) -> None:
+    message = told(text, **declared).partition("; ")[2]
+    assert [word for word in advice if word not in message] == []
+    assert [word for word in others if word in message] == []
+    for part in advice:
+        if not part.startswith("nothing"):
+            tc.parse(part.partition(" to")[0].partition(" for")[0], **declared)
+
+
+@pytest.mark.parametrize("mark", ["’", "′", "´", "⊤"])
+def test_marks_that_are_pasted_have_a_hint(mark: str) -> None:
+    assert told(f"x{mark}*x").endswith(f"there is no `{mark}` here; a transpose is '")
+    with pytest.raises(tc.ParseError, match=r"a transpose is a\[j,i\]"):
+        tc.parse_index(f"f[i,j] = A{mark}[i,j]", A="n")
+    with pytest.raises(tc.ParseError, match="a transpose is #"):
+        tc.parse_einsum(f"A{mark}", A=("n", "n"))
+
+
+def test_signs_that_are_pasted() -> None:
+    assert tc.parse("A·x − y") is tc.parse("A*x - y")
+    assert "a product of matrices and vectors is *" in told("A×x")
+    with pytest.raises(tc.ParseError, match=r"a product is \*"):
+        tc.parse_index("f[i] = x[i]×x[i]", x="n")
+
+
+def test_einstein_summation_is_told_how_sums_are_written() -> None:
+    with pytest.raises(tc.ParseError, match=r"^1:12: `j` is not a .*is written sum\[j\]\(…\)"):
+        tc.parse_index("f[i] = A[i,j]*x[j]", A=("m", "n"), x="n")
+    with pytest.raises(tc.ParseError, match=r"^1:14: `j` is neither .* written out: sum\[j\]\(…\)"):
+        tc.parse_index("f[i] = A[i,1+j]", A=("m", "n"), x="n")
+    with pytest.raises(tc.ParseError, match="`j` is not a dimension or an index") as caught:
+        tc.parse_index("f[i=0..j, j=0..3] = 1")
+    assert "sum[j]" not in str(caught.value)
+
+
+def test_an_index_that_is_not_affine_is_named() -> None:
+    with pytest.raises(tc.ParseError, match=r"range of `i` .*, as `i\^2` is not affine; write i="):
+        tc.parse_index("f[i] = x[i^2]", x="n")
+    with pytest.raises(tc.ParseError, match=r"no use a\[i\]; write i="):
+        tc.parse_index("f[i] = x[2*i]", x="n")
