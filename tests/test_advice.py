@@ -1,9 +1,11 @@
-"""What messages about text advise: it is what would be read."""
+"""What messages advise about text, which is what would be read, and about operands."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 import tcalc as tc
@@ -101,3 +103,41 @@ def test_an_index_that_is_not_affine_is_named() -> None:
         tc.parse_index("f[i] = x[i^2]", x="n")
     with pytest.raises(tc.ParseError, match=r"no use a\[i\]; write i="):
         tc.parse_index("f[i] = x[2*i]", x="n")
+
+
+x, z = tc.var("x", "n"), tc.var("z", "m")
+A, B = tc.var("A", ("n", "n")), tc.var("B", ("m", "n"))
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "words"),
+    [
+        (
+            lambda: B + z,
+            tc.ShapeError,
+            "`B` of shape (m, n) and `z` of shape (m,) do not broadcast",
+        ),
+        (lambda: B + np.ones(3), tc.ShapeError, "`B` of shape (m, n) and an array of shape (3,)"),
+        (
+            lambda: sum(tc.exp(k * x) for k in range(99)) + z,
+            tc.ShapeError,
+            "an expression of shape",
+        ),
+        (
+            lambda: tc.concatenate([B, z]),
+            tc.ShapeError,
+            "`B` of shape (m, n) and `z` of shape (m,)",
+        ),
+        (lambda: tc.solve(A, z), tc.ShapeError, "`A` of shape (n, n) and `z` of shape (m,)"),
+        (lambda: tc.einsum("ij,jk->ik", B), ValueError, "1 operands: `B` of shape (m, n)"),
+        (lambda: np.convolve(x, z), tc.TraceError, "write tcalc.scipy.signal.convolve"),
+        (lambda: np.median(x), tc.UnsupportedError, "extent n; declare it as a number"),
+        (lambda: np.quantile(x, 0.5), tc.UnsupportedError, "extent n; declare it as a number"),
+    ],
+)
+def test_operands_and_alternatives_are_named(
+    call: Callable[[], Any], kind: type[Exception], words: str
+) -> None:
+    with pytest.raises(kind) as caught:
+        call()
+    assert words in str(caught.value)

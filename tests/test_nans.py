@@ -100,3 +100,19 @@ def test_what_is_no_fault_of_the_expression_passes() -> None:
     assert np.isnan(plain).all()
     with pytest.raises(TypeError, match="debug="):
         tc.compile(x, debug="yes")  # type: ignore[arg-type]
+
+
+def test_what_was_computed_is_told_and_each_operand_once() -> None:
+    assert told(x / x, x=np.zeros(1)).endswith("divide(x, x) at [0], where x = 0.0")
+    z, c = tc.var("z"), tc.var("c")
+    assert told(z / z * c, z=0.0, c=1.0).endswith("is of divide(z, z), where z = 0.0")
+
+
+def test_arguments_of_traced_functions_have_their_own_names() -> None:
+    loss = tc.compile(lambda theta: np.sum(np.log(theta)), debug=True)
+    for held in (
+        loss,
+        tc.compile(tc.value_and_grad(lambda theta: np.sum(np.log(theta))), debug=True),
+    ):
+        with pytest.raises(FloatingPointError, match=r"log\(theta\) at \[0\], where theta = -1.0$"):
+            held(np.array([-1.0, 2.0]))

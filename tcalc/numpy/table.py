@@ -176,6 +176,8 @@ REPLACEMENTS = {
     "interp": "sums of clip: y0 + sum(slopes * clip(x[:, None] - knots, 0, widths), 1)",
     "searchsorted": "comparisons: sum(x[:, None] > bounds, 1)",
     "digitize": "comparisons: sum(x[:, None] > bounds, 1)",
+    "convolve": "tcalc.scipy.signal.convolve; where extents have names, a sum for parse_index",
+    "correlate": "tcalc.scipy.signal.correlate; where extents have names, a sum for parse_index",
     "fmod": "mod",
     "divmod": "floor_divide and mod",
     "unwrap": "values: call the expression first",

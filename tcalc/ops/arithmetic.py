@@ -35,6 +35,7 @@ from ..graph.variables import check_shape, const_node, is_masked
 from ..support.errors import ShapeError, TraceError, UnsupportedError
 from ..support.whole_numbers import clipped_repr
 from .docstrings import documented
+from .operands import shown_operands
 
 __all__ = [
     "add",
@@ -110,8 +111,14 @@ def const(value: object) -> Expr:
 # --- broadcasting ---------------------------------------------------------------------------------
 
 
-def broadcast_shapes(*shapes: Shape) -> Shape:
-    """NumPy's rule; only a literal extent 1 stretches, names never do."""
+def broadcast_shapes(*shapes: Shape, operands: Sequence[Expr] = ()) -> Shape:
+    """NumPy's rule; only a literal extent 1 stretches, names never do.
+
+    Raises
+    ------
+    ShapeError
+        Where extents differ. `operands` are those that have the shapes, for the message.
+    """
     ndim = max(map(len, shapes))
     result: list[Extent] = []
     for axis in range(ndim):
@@ -123,8 +130,9 @@ def broadcast_shapes(*shapes: Shape) -> Shape:
                 continue
             if found != 1 and found != extent:
                 names = " and ".join(show_shape(s) for s in shapes)
+                told = shown_operands(*operands) if operands else f"shapes {names}"
                 raise ShapeError(
-                    f"shapes {names} do not broadcast: extents {found} and {extent} "
+                    f"{told} do not broadcast: extents {found} and {extent} "
                     f"at index {axis - ndim} differ"
                 )
             found = extent
@@ -160,7 +168,7 @@ def broadcast(*operands: object) -> list[Expr]:
     if all(e.shape == first for e in exprs):
         return exprs
     check_declarations(exprs)
-    shape = broadcast_shapes(*[e.shape for e in exprs])
+    shape = broadcast_shapes(*[e.shape for e in exprs], operands=exprs)
     return [expand(e, shape) for e in exprs]
 
 
@@ -221,7 +229,7 @@ def matmul(a: object, b: object) -> Expr:
     inner = (left.shape[-1], right.shape[max(right.ndim - 2, 0)])
     if inner[0] != inner[1]:
         raise ShapeError(
-            f"matmul of shapes {show_shape(left.shape)} and {show_shape(right.shape)}: "
+            f"matmul of {shown_operands(left, right)}: "
             f"the summed index has extent {inner[0]} on the left and {inner[1]} on the right"
         )
     batch = broadcast_shapes(left.shape[:-2], right.shape[:-2])
@@ -255,7 +263,7 @@ def tensordot(a: object, b: object, axes: int | Sequence[Any] = 2) -> Expr:
     for i, j in pairs:
         if left.shape[i] != right.shape[j]:
             raise ShapeError(
-                f"tensordot of shapes {show_shape(left.shape)} and {show_shape(right.shape)}: "
+                f"tensordot of {shown_operands(left, right)}: "
                 f"extents {left.shape[i]} and {right.shape[j]} are summed together"
             )
         second[j] = i

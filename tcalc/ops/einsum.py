@@ -7,11 +7,12 @@ from types import EllipsisType
 from typing import Any
 
 from ..graph import normal
-from ..graph.extents import ONE, Extent, show_shape
+from ..graph.extents import ONE, Extent
 from ..graph.nodes import Expr
 from ..graph.variables import check_extent
 from ..support.errors import Error, ShapeError
 from .arithmetic import as_expr, public
+from .operands import shown_operands
 
 __all__ = ["einsum"]
 
@@ -50,7 +51,8 @@ def einsum(
     what = f"einsum {shown}".strip()
     exprs = [as_expr(a) for a in arrays]
     if len(words) != len(exprs):
-        raise Error(f"{what}: {len(words)} index groups for {len(exprs)} operands")
+        told = f": {shown_operands(*exprs)}" if exprs else ""
+        raise ShapeError(f"{what}: {len(words)} index groups for {len(exprs)} operands{told}")
     words = [_opened(what, k, w, e) for k, (w, e) in enumerate(zip(words, exprs, strict=True))]
     stretched = sorted({c for w in words for c in w if isinstance(c, tuple)})
     if out is None:
@@ -135,9 +137,7 @@ def _opened(what: str, k: int, word: Word, e: Expr) -> Word:
         return [*word[:at], *[("...", place - more) for place in range(more)], *word[at + 1 :]]
     if len(word) != e.ndim:
         shown = "".join("..." if isinstance(c, EllipsisType) else str(c) for c in word)
-        raise ShapeError(
-            f"{what}: {shown!r} does not fit operand {k} of shape {show_shape(e.shape)}"
-        )
+        raise ShapeError(f"{what}: {shown!r} does not fit operand {k}, {shown_operands(e)}")
     return word
 
 
@@ -150,8 +150,10 @@ def _extents(what: str, words: list[Word], exprs: list[Expr]) -> dict[Hashable, 
             if known == 1 and isinstance(known, int):
                 extents[c] = extent
             elif extent != known and not (extent == 1 and isinstance(extent, int)):
+                first = next(e for e, w in zip(exprs, words, strict=True) if c in w)
                 raise ShapeError(
-                    f"{what}: index {c} has extent {known} and, in operand {k}, extent {extent}"
+                    f"{what}: index {c} has extent {known} in {shown_operands(first)}, and "
+                    f"extent {extent} in operand {k}, {shown_operands(e)}"
                 )
     return extents
 

@@ -21,6 +21,7 @@ from .arithmetic import Axis, as_expr, check_axis, chosen_axes, public
 from .elementwise import mod
 from .indexing import getitem
 from .indicator import indicator
+from .operands import shown_operands
 from .reductions import arange
 from .reshape import ravel, reshape
 
@@ -109,8 +110,7 @@ def concatenate(arrays: object, axis: int | None = 0) -> Expr:
     for e, other in zip(exprs, rest, strict=True):
         if e.ndim != ndim or other != rest[0]:
             raise ShapeError(
-                f"concatenate along axis {place}: shapes {show_shape(exprs[0].shape)} and "
-                f"{show_shape(e.shape)} do not fit"
+                f"concatenate along axis {place}: {shown_operands(exprs[0], e)} do not fit"
             )
     starts = [Affine()]
     for e in exprs:

@@ -15,6 +15,7 @@ from ..graph.normal import add, einsum, scale, view
 from ..graph.products import symmetries
 from ..support.conditions import looked_at_later
 from ..support.errors import LinAlgError, ShapeError
+from .operands import shown_operands
 
 #: Extent from which calling LAPACK by itself, in place, is worth its overhead.
 LARGE = 64
@@ -32,7 +33,7 @@ def right_side(name: str, matrix: Expr, b: Expr) -> Expr:
     """b, which is solved for with a square matrix."""
     if not b.ndim or b.shape[max(-2, -b.ndim)] != matrix.shape[-1]:
         raise ShapeError(
-            f"{name} of shapes {show_shape(matrix.shape)} and {show_shape(b.shape)}: "
+            f"{name} of {shown_operands(matrix, b)}: "
             "a right-hand side has an entry, or a row, for every row of the matrix"
         )
     return b

@@ -52,6 +52,9 @@ def _argsort(xp: Any, params: tuple[Any, ...], x: Any) -> Any:
     return xp.argsort(x, axis=-1, stable=True)
 
 
+#: What to do about an extent that has a name.
+NUMBERED = "declare it as a number, or trace a function of arrays, whose extents are known"
+
 ARGSORT = _places("argsort", _argsort, lambda params, s: s)
 ARGMAX = _places("argmax", lambda xp, p, x: xp.argmax(x, axis=-1), lambda params, s: s[:-1])
 ARGMIN = _places("argmin", lambda xp, p, x: xp.argmin(x, axis=-1), lambda params, s: s[:-1])
@@ -166,7 +169,9 @@ def quantile(
     count = 1
     for extent in line.shape[len(rest) :]:
         if isinstance(extent, str):
-            raise UnsupportedError(f"quantile over an axis of the named extent {extent}")
+            raise UnsupportedError(
+                f"quantile over an axis of the named extent {extent}; {NUMBERED}"
+            )
         count *= extent
     if not count:
         raise ShapeError("quantile of no entries")
@@ -198,8 +203,10 @@ def median(a: object, axis: Axis = None, keepdims: bool = False) -> Expr:
     if len(axes) > 1:
         line = reshape(line, (*line.shape[: len(rest)], -1))
     extent = line.shape[-1] if axes else 1
-    if isinstance(extent, str) or not extent:
-        raise UnsupportedError(f"median over an axis of extent {extent}")
+    if isinstance(extent, str):
+        raise UnsupportedError(f"median over an axis of the named extent {extent}; {NUMBERED}")
+    if not extent:
+        raise UnsupportedError("median over an axis of extent 0")
     if not axes:
         return e
     middle = slice((extent - 1) // 2, extent // 2 + 1)

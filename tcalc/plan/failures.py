@@ -14,11 +14,12 @@ from ..graph.extents import Coef, show_shape
 from ..graph.nodes import Add, Apply, Derivative, Einsum, Expr, Part, postorder
 from ..graph.normal import add, scale, view
 from ..support.errors import LinAlgError, ShapeError
+from ..support.excerpts import shortened
 from .kinds.table import KINDS
 from .steps import Step
 
-#: Characters of an expression that a message shows, and nodes of one that is printed at all.
-WIDTH, MAX_NODES = 100, 400
+#: Nodes of an expression that a message prints.
+MAX_NODES = 400
 
 
 class StepError(LinAlgError):
@@ -161,10 +162,3 @@ def _halved(e: Expr) -> Expr | None:
             turned = isinstance(one, Einsum) and not one.summed and len(one.args) == 1
             found.append(two if turned else one)
     return add(found)
-
-
-def shortened(text: str) -> str:
-    """The text with an ellipsis in its middle where it is long."""
-    text = " ".join(text.split())
-    half = WIDTH // 2 - 2
-    return text if len(text) <= WIDTH else f"{text[:half]}...{text[-half:]}"

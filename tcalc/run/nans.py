@@ -14,9 +14,10 @@ import numpy as np
 
 from ..graph import trees
 from ..graph.applications import application
+from ..graph.bound_variables import shown
 from ..graph.nodes import Apply, Const, Derivative, Expr, Part, Var
-from ..plan.failures import shortened
 from ..support.arrays import Array
+from ..support.excerpts import shortened
 from ..support.namespaces import NUMPY
 from .compiled import Compiled, evaluate
 from .structured_results import CompiledStructured
@@ -138,11 +139,29 @@ def _brings(
 def _told(node: Expr, place: Place, alone: Callable[[Expr], Array]) -> str:
     """The message about the node that made a nan."""
     at = f" at {list(place)}" if place else ""
-    head = f"the first nan is of {shortened(str(node))}{at}"
-    operands = [arg for arg in _operands(node) if not isinstance(arg, Const)]
+    head = f"the first nan is of {_as_computed(node)}{at}"
+    operands = [arg for arg in dict.fromkeys(_operands(node)) if not isinstance(arg, Const)]
     if _elementwise(node):
-        reasons = [f"{shortened(str(arg))} = {float(alone(arg)[place])!r}" for arg in operands]
+        reasons = [f"{_shown(arg)} = {float(alone(arg)[place])!r}" for arg in operands]
     else:
         infinite = [arg for arg in operands if np.isinf(alone(arg)).any()]
-        reasons = [f"{shortened(str(arg))} has infinite entries" for arg in infinite]
+        reasons = [f"{_shown(arg)} has infinite entries" for arg in infinite]
     return f"{head}, where {' and '.join(reasons)}" if reasons else head
+
+
+def _shown(node: Expr) -> str:
+    """The text of a node, arguments of traced functions under their own names."""
+    text = str(node)
+    for name in sorted(node.variables, key=len, reverse=True):
+        text = text.replace(name, shown(name))
+    return shortened(text)
+
+
+def _as_computed(node: Expr) -> str:
+    """The text of a node; its operation, where formulas have it simplified, as x/x to 1."""
+    text, operands = _shown(node), [_shown(arg) for arg in _operands(node)]
+    if not isinstance(node, Apply) or not _elementwise(node):
+        return text
+    if not operands or any(operand in text for operand in operands):
+        return text
+    return f"{node.op.name}({', '.join(operands)})"

@@ -19,8 +19,8 @@ from ...graph.products import indicates, symmetries
 from ...ops.affine_entries import held_as_integers
 from ...ops.indicator import bound
 from ...support.arrays import Sizes
+from ...support.excerpts import shortened
 from ..builder import Builder
-from ..failures import shortened
 from ..products.axis_order import along, entrywise, sized, spread
 from ..products.gathers import written
 from ..slot_facts import Inverse
