@@ -273,6 +273,13 @@ class Lists:
 
     def indicator(self, shape: Shape, guards: Sequence[Constraint | Congruence]) -> Code:
         places = [f"i{axis}" for axis in range(len(shape))]
+        entry = f"lambda {', '.join(places)}: float({self.tests(guards)})"
+        return call(len(shape), "table", self.shape(shape), entry)
+
+    def refuse(self, conditions: Sequence[Constraint], message: str) -> list[str]:
+        return [f"if {self.tests(conditions)}:", f"    raise IndexError({message!r})"]
+
+    def tests(self, guards: Sequence[Constraint | Congruence]) -> str:
         tests = []
         for g in guards:
             terms = [
@@ -283,8 +290,7 @@ class Lists:
                 f"% {g.modulus} ==" if isinstance(g, Congruence) else "==" if g.equality else ">="
             )
             tests.append(f"({' + '.join([*terms, str(g.form.constant)])}) {sign} 0")
-        entry = f"lambda {', '.join(places)}: float({' and '.join(tests) or 'True'})"
-        return call(len(shape), "table", self.shape(shape), entry)
+        return " and ".join(tests) or "True"
 
     def sum(self, c: Code, axes: Sequence[int], ndim: int) -> Code:
         return self.einsum([c], [range(ndim)], [k for k in range(ndim) if k not in axes])
@@ -351,7 +357,8 @@ class Lists:
 
     def function(self, f: FunctionText) -> list[str]:
         sizes = [f"{n} = len({p.array}{'[0]' * p.axis})" for n, p in f.bound.items()]
-        lines = [f'"""{f.doc}"""', *sizes, *f.body, f"return {f.result.text}"]
+        refused = self.scope.refused if f.name == self.scope.name else []
+        lines = [f'"""{f.doc}"""', *sizes, *refused, *f.body, f"return {f.result.text}"]
         given = ", ".join([*f.parameters, *f.free])
         return [f"def {f.name}({given}):", *[f"    {line}" for line in lines]]
 

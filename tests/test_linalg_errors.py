@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import tcalc as tc
-from tcalc.plan.failures import WIDTH, shortened
+from tcalc.support.excerpts import WIDTH, shortened
 
 la = tc.linalg
 A, X = tc.var("A", ("n", "n")), tc.var("X", ("n", "m"))

@@ -375,7 +375,7 @@ class Language(Protocol):
         """Results by name; keys are strings and numbers."""
 
     def function(self, f: FunctionText) -> list[str]:
-        """The lines of a function of the module."""
+        """The lines of a function of the module, `scope.refused` before all that computes."""
 
     def nested(self, f: FunctionText) -> list[str]:
         """The lines of a function inside this one, whose parameters have the program's dtype.
