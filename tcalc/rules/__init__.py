@@ -1,7 +1,7 @@
 """Named equalities: algebra, stable forms, factorisations, eigenvalues; the strategy that applies
 them, and the facts (signs, definiteness) that they ask for.
 
-Reads graph, ops, ops.matrix.
+Reads integers, graph, ops, ops.matrix.
 """
 
 from . import algebra, factors, merges, places, spectral, stability

@@ -251,7 +251,6 @@ rule(
     "normal-density-over-distribution", STABLE, lambda a: exp(-a * a / 2 - log_ndtr(a)),
     lambda a: inverse_mills(0, a) * math.sqrt(2 * math.pi), "exp", _normal_ratio,
 )  # fmt: skip
-rule("log1p-of-minus-normal", STABLE, lambda a: log1p(-ndtr(a)), lambda a: log_ndtr(-a))
 
 
 # --- identities -----------------------------------------------------------------------------------
