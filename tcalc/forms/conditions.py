@@ -9,10 +9,10 @@ from ..graph.extents import ONE, Coef
 from ..graph.nodes import Add, Apply, Einsum, Expr, Var
 from ..graph.normal import add, einsum, scale, view
 from ..graph.operators import TABLE
-from ..graph.products import is_number, is_zero, split_coef
+from ..graph.products import is_number, is_zero, numeric_value, split_coef
 from ..graph.sums import absent_axes
 from ..ops.elementwise import reciprocal
-from ..ops.guard import choice, choose
+from ..ops.guard import choice, choose, is_truth
 from ..ops.reductions import prod
 from .laws import law
 
@@ -89,17 +89,21 @@ def _without(e: Expr, factor: Expr) -> Expr | None:
 def _positive_part(e: Expr) -> Iterable[Expr | None]:
     """Where x is above zero, its positive part is."""
     assert isinstance(e, Einsum)
-    parts = {
-        (id(op.args[0]), word)
-        for op, word in zip(e.args, e.labels, strict=True)
-        if isinstance(op, Apply) and op.op is TABLE["relu"]
-    }
+    parts = {(id(_part_of(op)), word) for op, word in zip(e.args, e.labels, strict=True)}
     for k, (op, word) in enumerate(zip(e.args, e.labels, strict=True)):
         above = _positive(op)
         if above is not None and (id(above), word) in parts:
             ops, words = [*e.args[:k], *e.args[k + 1 :]], [*e.labels[:k], *e.labels[k + 1 :]]
             yield einsum(ops, words, e.out, e.coef, dict(enumerate(e.extents)))
             return
+
+
+def _part_of(e: Expr) -> Expr | None:
+    """x of its positive part, which may be written as a maximum with zero."""
+    if not isinstance(e, Apply) or e.op not in (TABLE["relu"], TABLE["maximum"]):
+        return None
+    others = [arg for arg in e.args if not is_zero(arg)]
+    return others[0] if len(others) == 1 else None
 
 
 def _positive(e: Expr) -> Expr | None:
@@ -140,3 +144,17 @@ def _mostly_nonzero(e: Expr) -> bool:
     """Is it 0 by chance alone? A relu is 0 for half of all numbers, which no reader expects."""
     unit = isinstance(e, Einsum) and len(set(e.out)) < len(e.out)
     return isinstance(e, Var | Einsum | Add) and not unit and all(map(_mostly_nonzero, e.args))
+
+
+@law("truth-squared", "y .* (x > 0).^2 = y .* (x > 0)", "Einsum", "power", directed=True)
+def _truth_squared(e: Expr) -> Iterable[Expr | None]:
+    """What is 1 or 0 is its own power."""
+    if not isinstance(e, Einsum):
+        degree = numeric_value(e.args[1])
+        yield e.args[0] if is_truth(e.args[0]) and degree is not None and degree > 0 else None
+        return
+    pairs = list(zip(e.args, e.labels, strict=True))
+    kept = {(id(op), word, 0 if is_truth(op) else k): k for k, (op, word) in enumerate(pairs)}
+    if len(kept) < len(pairs):
+        ops, words = zip(*[pairs[k] for k in kept.values()], strict=True)
+        yield einsum(ops, words, e.out, e.coef, dict(enumerate(e.extents)))

@@ -9,7 +9,7 @@ from typing import Any
 from ..graph.applications import rewritten
 from ..graph.extents import ONE, Coef, number, quotient_of
 from ..graph.nodes import Apply, Einsum, Expr, Labels, Var, postorder
-from ..graph.normal import add, einsum
+from ..graph.normal import add, einsum, scale
 from ..graph.operators import TABLE
 from ..graph.products import is_zero, numeric_value, split_coef
 from ..ops.arithmetic import sum
@@ -122,12 +122,17 @@ def _tie(e: Expr) -> Iterable[Expr | None]:
     for k, (coef, half) in enumerate(parts):
         if not isinstance(half, Apply) or half.op is not TABLE["equal"]:
             continue
-        double = coef.by(Coef(2))
         for other, whole in parts:
-            sides = isinstance(whole, Apply) and whole.op is TABLE["less"] and whole.args
-            if sides and other == double and {*map(id, sides)} == {*map(id, half.args)}:
+            less = isinstance(whole, Apply) and whole.op is TABLE["less"]
+            if less and other == coef.by(Coef(2)) and _at_border(whole, half):
                 yield add([t for j, t in enumerate(e.args) if j != k])
                 return
+
+
+def _at_border(less: Expr, equal: Expr) -> bool:
+    """Are the same two things compared, be it by their difference and zero?"""
+    one, two = (add([a, scale(b, Coef(-1))]) for a, b in (less.args, equal.args))
+    return one is two or one is scale(two, Coef(-1))
 
 
 # --- powers ---------------------------------------------------------------------------------------

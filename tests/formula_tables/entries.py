@@ -69,4 +69,7 @@ ROWS = (
     F("Cauchy likelihood by entries", "x=n s=", "sum(log(1 + x.^2/s^2))", "x", "2*x./(s^2 + x.^2)"),
     F("pseudo-Huber", "x=n s=", "s^2*sum(sqrt(1 + (x/s).^2) - 1)", "x", "x./sqrt(x.^2/s^2 + 1)"),
     F("inverse power twice", "s=", "1/s^2", "s s", "6/s^4"),
+    F("squared hinge", "x=n", "sum(maximum(0, 1 - x).^2)", "x", "-2*maximum(0, 1 - x)"),
+    F("squared hinge twice", "x=n", "sum(maximum(0, 1 - x).^2)", "x x", "2*diag(x < 1)"),
+    F("cubed positive part twice", "x=n", "sum(maximum(x, 0).^3)", "x x", "6*diag(maximum(x, 0))"),
 )
