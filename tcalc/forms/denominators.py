@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from ..graph.extents import ONE
 from ..graph.nodes import Add, Apply, Einsum, Expr
-from ..graph.normal import add, einsum
-from ..graph.products import LabelledExpr, atoms_of
+from ..graph.normal import add, built, distribute, einsum
+from ..graph.products import Factors, LabelledExpr, atoms_of
 from ..graph.sums import collected
 from ..ops.elementwise import reciprocal
 from .exponentials import complemented
 from .laws import brought_together, law
-from .powers import RECIPROCAL, divisors
+from .powers import RECIPROCAL, degree_of, divisors
 from .products import multiplied_out, summands, total
 
 
@@ -61,6 +61,51 @@ def _cancelled(e: Expr, over: Expr, below: Expr) -> list[Expr]:
                 e = einsum(ops, words, e.out, e.coef, dict(enumerate(e.extents)))
                 return multiplied_out(e)
     return multiplied_out(e)
+
+
+@law(
+    "powers-of-a-denominator", "1 - x .* reciprocal(x + y) .* (2 - x .* reciprocal(x + y)) = "
+    "y.^2 .* reciprocal(x + y).^2", "Add", given="what is divided by is not 0",
+)  # fmt: skip
+def _powers_of_denominator(e: Expr) -> Iterable[Expr | None]:
+    """Terms over powers of one sum, over the highest of them."""
+    whole = [atoms_of(t) for t in e.args]
+    opened = [atoms_of(p) for t in e.args for p in multiplied_out(t)]
+    for products in (whole, opened)[: 1 + (len(opened) > len(whole))]:
+        yield from _over_powers(e, products)
+
+
+def _over_powers(e: Expr, products: Sequence[Factors]) -> Iterable[Expr]:
+    """The sum of some products over the highest power of each sum below the line in them."""
+    bases = {id(base): base for p in products for base, _ in divisors(p.operands)}
+    axes = range(e.ndim)
+    for below in [b for b in bases.values() if isinstance(b, Add) and b.shape == e.shape]:
+        parts = [_without_divisor(p, below) for p in products]
+        most = max([power for _, power in parts])
+        if not most or any(len(set(p.out)) < len(p.out) for p in products):
+            continue
+        above: list[Expr] = []
+        for p, power in parts:
+            term = built(p._replace(operands=[*p.operands, *[(below, p.out)] * (most - power)]))
+            sums = {k: below.args for k, op in enumerate(term.args) if op is below}
+            above += distribute(term, sums) if sums and isinstance(term, Einsum) else [term]
+        above = collected(above)
+        if len(above) <= len(products):
+            ops = [total(above, e), *[reciprocal(below)] * most]
+            yield einsum(ops, [axes] * len(ops), axes)
+
+
+def _without_divisor(product: Factors, below: Expr) -> tuple[Factors, int]:
+    """The product without whole powers of a sum below the line, and their degree."""
+    kept, found = [], 0
+    for op, word in product.operands:
+        base, degree, rest = degree_of(op)
+        whole = base is below and word == product.out and degree.denominator == 1 and rest is None
+        if whole and degree < 0:
+            found -= int(degree)
+        else:
+            kept.append((op, word))
+    return product._replace(operands=kept), found
 
 
 @law(

@@ -40,7 +40,7 @@ ROWS = (
         "x= s= nu=",
         "(nu + 1)*log(1 + x^2/(nu*s^2))/2",
         "s s",
-        "x^2*(nu + 1)*(3 - 2*x^2/(nu*s^2 + x^2))/(s^2*(nu*s^2 + x^2))",
+        "x^2*(nu + 1)*(3*nu + x^2/s^2)/(nu*s^2 + x^2)^2",
     ),
     F(
         "Matern kernel of 3/2",
@@ -72,4 +72,25 @@ ROWS = (
     F("squared hinge", "x=n", "sum(maximum(0, 1 - x).^2)", "x", "-2*maximum(0, 1 - x)"),
     F("squared hinge twice", "x=n", "sum(maximum(0, 1 - x).^2)", "x x", "2*diag(x < 1)"),
     F("cubed positive part twice", "x=n", "sum(maximum(x, 0).^3)", "x x", "6*diag(maximum(x, 0))"),
+    F(
+        "bounded loss twice",
+        "x=n",
+        "sum(x.^2./(1 + x.^2))",
+        "x x",
+        "diag((2 - 6*x.^2)./(x.^2 + 1).^3)",
+    ),
+    F(
+        "Cauchy likelihood by entries twice",
+        "x=n s=",
+        "sum(log(1 + x.^2/s^2))",
+        "x x",
+        "2*diag((s^2 - x.^2)./(s^2 + x.^2).^2)",
+    ),
+    F(
+        "pseudo-Huber twice",
+        "x=n s=",
+        "s^2*sum(sqrt(1 + (x/s).^2) - 1)",
+        "x x",
+        "diag(1./(x.^2/s^2 + 1).^(3/2))",
+    ),
 )
