@@ -33,7 +33,7 @@ MAX_TOKENS = 600  #: the same for the signs and names in its text
 MAX_NODES = 400
 MINUS = 0.1  #: what a sign in front costs, which what stands around may take
 MAX_REPEATS = 2
-MAX_STEPS = 200_000  #: several times what formulas of this size take
+MAX_STEPS = 400_000  #: several times what formulas of this size take
 
 
 class _Cost:
