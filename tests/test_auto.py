@@ -201,8 +201,10 @@ def test_the_interpreter_ends_while_a_compiler_runs(tmp_path: Path) -> None:
     slow.write_text('#!/bin/sh\n[ "$1" = --version ] && exec cc --version\nexec sleep 100\n')
     slow.chmod(0o755)
     cache = tmp_path / "cache"
-    done = run(CALLS + "import time\ntime.sleep(0.5)\n", CC=str(slow), TCALC_CACHE=str(cache))
-    assert (done.stdout.strip(), done.stderr) == ("[6.0, 6.0, 6.0, 6.0]", "")
+    text = CALLS + "import time\nfrom tcalc.backends.c import objects\ntime.sleep(0.5)\n"
+    text += "print(objects.calls.cache_info().currsize)\n"
+    done = run(text, CC=str(slow), TCALC_CACHE=str(cache))
+    assert (done.stdout.split("\n"), done.stderr) == (["[6.0, 6.0, 6.0, 6.0]", "0", ""], "")
     assert not list(cache.glob("*"))
 
 

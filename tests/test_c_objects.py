@@ -135,7 +135,7 @@ def test_a_library_that_is_not_whole_is_made_again(tmp_path: Path) -> None:
     assert run_python(COMPUTE, TCALC_CACHE=str(tmp_path / "c")) == "6.0\n"
     libraries = sorted((tmp_path / "c").glob("*.so"))
     whole = [library.read_bytes() for library in libraries]
-    for kept in (0, 100, 4096, 4097, len(whole[0]) // 2, len(whole[0]) - 1):
+    for kept in (0, 4097, len(whole[0]) - 1):
         for library, content in zip(libraries, whole, strict=True):
             library.unlink()
             library.write_bytes(content[:kept])

@@ -235,9 +235,8 @@ def test_errors(call: Callable[[], Any], kind: type[Exception], text: str) -> No
 
 
 def test_states_read_outside_are_refused_when_known() -> None:
-    e = fold(lambda s, i: tc.sin(s) * s[i - 1], x, "T")
-    with pytest.raises(IndexError, match=r"an index \[i-1\]: index -1"):
-        e(x=np.ones(3), T=2)
+    with pytest.raises(IndexError, match=r"an index \[i-1\] is out of range .* of extent n"):
+        fold(lambda s, i: tc.sin(s) * s[i - 1], x, "T")
     late = fold(lambda s, i: tc.sin(s) * s[i + 1], x, "T")
     assert late(x=np.ones(3), T=2).shape == (3,)
     with pytest.raises(IndexError, match=r"an index \[i\+1\]: index 3"):

@@ -30,7 +30,8 @@ WITH_CORE = sorted(
         for row in TABLE.values()
         if row.core and not row.elementwise and not isinstance(row, Selection)
         if not row.spelling.shown  # operands that follow from others cannot be drawn freely
-        if row.name != "symmetric_part"  # of formulas alone, and made when one first has it
+        # Of formulas alone, and derivatives of other rows: they are made when one first has them.
+        if row.name != "symmetric_part" and "_frechet" not in row.name
     ),
     key=str,
 )

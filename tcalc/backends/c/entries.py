@@ -115,7 +115,7 @@ class Entries:
 
     def __call__(self, given: Sequence[Given], unread: Sequence[Given]) -> Entry | None:
         """The entry for calls with such arguments; None where there is none, or not yet."""
-        make, inputs = calls(), [self._array(k, one) for k, one in enumerate(given)]
+        inputs = [self._array(k, one) for k, one in enumerate(given)]
         arrays = [a for a in inputs if a is not None]
         straight = len(arrays) == len(inputs) and all(
             arrays[source].flags.c_contiguous
@@ -127,12 +127,14 @@ class Entries:
             for slot in self._inputs
             if slot in self._results
         )
-        if make is None or not (straight and lent and all(map(_readable, unread))):
+        if not (straight and lent and all(map(_readable, unread))):
             return None
         base = self._workspaces.take(arrays)
         slots = self._laid(base, arrays)
         functions = [part.made(slots) for part in self._parts]
-        if None in functions:
+        # It is compiled with the first functions, beside the program where they are.
+        make = None if None in functions else calls()
+        if make is None:
             self._workspaces.give_back(base)
             return None
         entry: Entry = make(self._entry(given, unread, slots, functions))
