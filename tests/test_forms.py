@@ -278,3 +278,21 @@ def test_definitions_behind_a_formula_are_read() -> None:
     with pytest.raises(tc.ParseError) as problem:
         tc.parse("A*r where r = x +, s = 2", **VARIABLES)
     assert (problem.value.line, problem.value.column) == (1, 18)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(2.5*x .* y).^1000", "(1e300*x).^5", "(1e-200*x).^(-3)", "(1e-200*x .* x).^3",
+        "(2*x).^(1/0)", "1 ./ (1 + x).^24 + x ./ (1 + x).^2", "1 ./ (1 + x + y).^60 + x",
+        "(1 + x).^(-1000) + x",
+    ],
+)  # fmt: skip
+def test_powers_of_any_size_are_written(text: str) -> None:
+    """Neither multiplied out without an end nor beyond all numbers."""
+    e = tc.parse(text, x=(), y=())
+    for written in (e, tc.derivative(e, "x")):
+        with tc.limits(seconds=5):
+            again = tc.parse(str(written), x=(), y=())
+        at = {"x": 0.3, "y": 0.2}
+        np.testing.assert_allclose(again(at), written(at), rtol=1e-10, equal_nan=True)

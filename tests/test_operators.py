@@ -270,8 +270,8 @@ UNSAID = {
     "definite": {"cholesky_pullback", "symmetric_part"},
     # These read one triangle, or hardly any entry; their operand is any matrix.
     "symmetric": {
-        "adj_frechet2", "cholesky_pullback", "column_signs", "det_sign", "extractdiag",
-        "extracttrian", "hardmax", "lower_triangle", "max", "min", "tri_inverse",
+        "cholesky_pullback", "column_signs", "det_sign", "extractdiag", "extracttrian",
+        "hardmax", "lower_triangle", "max", "min", "tri_inverse",
     },
 }  # fmt: skip
 

@@ -96,6 +96,7 @@ def chosen(e: Expr) -> Expr:
         return start
     if start._form is not False:
         return start if start._form is True else start._form
+    # Twice what saturation may take: with what is around it, which is less.
     better = attempted(partial(search, start), 2 * MAX_REPEATS * MAX_STEPS)
     found = start if better is None else better
     if not exhausted():

@@ -114,7 +114,8 @@ def _common_factor(e: Expr) -> Iterable[Expr | None]:
     alike = [places for places in shared if _of_every_entry(e, places)]
     if alike:
         yield _pulled(e, alike[0], _without_common)
-    for places in [places for places in shared if places not in alike][:MAX_PULLED]:
+    others = [places for places in shared if not _of_every_entry(e, places)]
+    for places in others[:MAX_PULLED]:
         members = {k for k, _ in places}
         rest = [t for k, t in enumerate(e.args) if k not in members]
         yield add([*rest, _pulled(e, places)])

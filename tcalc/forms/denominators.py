@@ -13,7 +13,10 @@ from ..ops.elementwise import reciprocal
 from .exponentials import complemented
 from .laws import brought_together, law
 from .powers import RECIPROCAL, degree_of, divisors
-from .products import multiplied_out, summands, total
+from .products import MAX_TERMS, multiplied_out, summands, total
+
+#: The highest power of a sum that terms are brought over.
+MAX_POWER = 4
 
 
 @law(
@@ -82,7 +85,11 @@ def _over_powers(e: Expr, products: Sequence[Factors]) -> Iterable[Expr]:
     for below in [b for b in bases.values() if isinstance(b, Add) and b.shape == e.shape]:
         parts = [_without_divisor(p, below) for p in products]
         most = max([power for _, power in parts])
-        if not most or any(len(set(p.out)) < len(p.out) for p in products):
+        if (
+            not 0 < most <= MAX_POWER
+            or len(below.args) ** most > MAX_TERMS
+            or any(len(set(p.out)) < len(p.out) for p in products)
+        ):
             continue
         above: list[Expr] = []
         for p, power in parts:

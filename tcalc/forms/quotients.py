@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any
@@ -179,20 +180,28 @@ def _power_of_power(e: Expr) -> Iterable[Expr | None]:
         yield einsum(found, [axes] * len(found), axes)
 
 
+#: Powers of products that are written as products of powers.
+WHOLE = frozenset({*range(-16, 0), *range(1, 17)})
+
+
 def _of_factors(e: Expr, one_base: bool) -> Iterator[Expr]:
     """The power of a product by its factors' powers: are they all of one base?"""
     inner, degree = e.args[0], numeric_value(e.args[1])
     if not isinstance(inner, Einsum) or inner.summed or len(set(inner.out)) < len(inner.out):
         return
-    if degree is None or degree != int(degree) or not (inner.args and inner.coef.value):
+    if (
+        degree is None
+        or degree not in WHOLE
+        or not inner.args
+        or inner.coef != Coef(inner.coef.value)
+    ):
         return
-    coef = inner.coef
     bases = {
         (id(degree_of(op)[0]), word) for op, word in zip(inner.args, inner.labels, strict=True)
     }
-    if coef == Coef(coef.value) and (len(bases) == 1) == one_base:
-        size = coef.value ** int(abs(degree))
-        value = size if degree > 0 else quotient_of(1, size)
+    size = math.prod([float(inner.coef.value)] * abs(int(degree)))  # infinite beyond all numbers
+    value = size if degree > 0 or not size else quotient_of(1, size)
+    if value and math.isfinite(value) and (len(bases) == 1) == one_base:
         ops = [power(op, degree) for op in inner.args]
         yield einsum(ops, inner.labels, inner.out, number(value), dict(enumerate(inner.extents)))
 
