@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import ctypes
 import re
-import shutil
 import subprocess
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
 import tcalc as tc
+from tests.c_programs import COMPILER, needs_compiler
+from tests.interpreters import octave_script
 
 #: Text of the index language that reads outside for all extents, the column, and what is told.
 OUTSIDE: list[tuple[str, dict[str, Any], int, str]] = [
@@ -66,91 +67,91 @@ def test_the_matrix_language_and_python_refuse_it_too() -> None:
 
 # --- printed programs -----------------------------------------------------------------------------
 
-#: Text of the index language; extents that fit, and those that do not; the text of the access.
-DEPENDING: list[tuple[str, dict[str, Any], dict[str, int], dict[str, int], str]] = [
-    ("f = x[5]", {"x": "n"}, {"n": 6}, {"n": 5}, "x[5]"),
-    ("f = x[0]", {"x": "n"}, {"n": 1}, {"n": 0}, "x[0]"),
-    ("f = x[n-3]", {"x": "n"}, {"n": 3}, {"n": 2}, "x[n-3]"),
-    ("f[i=0..2] = x[i+1]", {"x": "n"}, {"n": 4}, {"n": 3}, "x[i+1]"),
-    ("f = sum[j=0..k](x[j])", {"x": "n"}, {"n": 4, "k": 3}, {"n": 4, "k": 4}, "x[j]"),
-    ("f[i=0..n-1] = x[2*i]", {"x": "n"}, {"n": 1}, {"n": 2}, "x[2*i]"),
-    ("f[i=0..n-1] = X[n*i]", {"X": "m"}, {"n": 3, "m": 7}, {"n": 3, "m": 6}, "X[n*i]"),
-    ("f[i=0..n-1] = sum[j=0..i](x[i+j])", {"x": "m"}, {"n": 3, "m": 5}, {"n": 3, "m": 4}, "x[i+j]"),
-    ("f = x[floor(n/2)]*x[1]", {"x": "n"}, {"n": 2}, {"n": 1}, "x[1]"),
-    ("f = fold(s -> s*x[2], 1, i=0..k-1)", {"x": "n"}, {"n": 3, "k": 2}, {"n": 2, "k": 2}, "x[2]"),
+
+class Depending(NamedTuple):
+    """Text of the index language, extents that fit and that do not, and the text of the access."""
+
+    text: str
+    declared: dict[str, Any]
+    good: dict[str, int]
+    bad: dict[str, int]
+    access: str
+
+    def read(self, text: str = "") -> tc.Expr:
+        """The text, or another one, with these declarations."""
+        return tc.parse_index(text or self.text, **self.declared)
+
+    def data(self, sizes: dict[str, int]) -> dict[str, Any]:
+        """The array, and dimensions that it does not have."""
+        ((name, own),) = self.declared.items()
+        return {
+            name: np.arange(1.0, 1 + sizes[own]),
+            **{k: n for k, n in sizes.items() if k != own},
+        }
+
+
+DEPENDING = [
+    Depending("f = x[5]", {"x": "n"}, {"n": 6}, {"n": 5}, "x[5]"),
+    Depending("f = x[0]", {"x": "n"}, {"n": 1}, {"n": 0}, "x[0]"),
+    Depending("f = x[n-3]", {"x": "n"}, {"n": 3}, {"n": 2}, "x[n-3]"),
+    Depending("f[i=0..2] = x[i+1]", {"x": "n"}, {"n": 4}, {"n": 3}, "x[i+1]"),
+    Depending("f = sum[j=0..k](x[j])", {"x": "n"}, {"n": 4, "k": 3}, {"n": 4, "k": 4}, "x[j]"),
+    Depending("f[i=0..n-1] = x[2*i]", {"x": "n"}, {"n": 1}, {"n": 2}, "x[2*i]"),
+    Depending("f[i=0..n-1] = X[n*i]", {"X": "m"}, {"n": 3, "m": 7}, {"n": 3, "m": 6}, "X[n*i]"),
+    Depending(
+        "f[i=0..n-1] = sum[j=0..i](x[i+j])",
+        {"x": "m"},
+        {"n": 3, "m": 5},
+        {"n": 3, "m": 4},
+        "x[i+j]",
+    ),
+    Depending("f = x[floor(n/2)]*x[1]", {"x": "n"}, {"n": 2}, {"n": 1}, "x[1]"),
+    Depending(
+        "f = fold(s -> s*x[2], 1, i=0..k-1)", {"x": "n"}, {"n": 3, "k": 2}, {"n": 2, "k": 2}, "x[2]"
+    ),
 ]
 
 
-def _program(text: str, declared: dict[str, Any], language: str) -> Any:
-    """The function of a program in Python, of the extents."""
-    f = tc.parse_index(text, **declared)
-    names: dict[str, Any] = {}
-    exec(tc.to_code(f, language), names)
-    (name,) = declared
-
-    def called(sizes: dict[str, int]) -> Any:
-        free = {dim: n for dim, n in sizes.items() if dim != declared[name]}
-        data = np.arange(1.0, 1 + sizes[declared[name]])
-        if language == "torch":
-            data = names["torch"].asarray(data)
-        found = names["f"](**{name: data}, **free)
-        return np.asarray(found), f(**{name: np.asarray(data)}, **free)
-
-    return called
-
-
 @pytest.mark.parametrize("language", ["numpy", "jax", "torch"])
-@pytest.mark.parametrize(("text", "declared", "good", "bad", "access"), DEPENDING)
-def test_programs_in_python_refuse_what_is_outside(
-    text: str,
-    declared: dict[str, Any],
-    good: dict[str, int],
-    bad: dict[str, int],
-    access: str,
-    language: str,
-) -> None:
+@pytest.mark.parametrize("row", DEPENDING, ids=lambda row: row.text)
+def test_programs_in_python_refuse_what_is_outside(row: Depending, language: str) -> None:
     if language != "numpy":
         pytest.importorskip(language)
-    called = _program(text, declared, language)
-    found, expected = called(good)
-    np.testing.assert_allclose(found, expected, rtol=1e-5)
-    with pytest.raises(IndexError, match=re.escape(f"{access} is out of range for an axis of")):
-        called(bad)
+    f, names = row.read(), dict[str, Any]()
+    exec(tc.to_code(f, language), names)
+
+    def called(sizes: dict[str, int]) -> np.ndarray:
+        data = row.data(sizes)
+        if language == "torch":
+            data = {k: names["torch"].asarray(a) if np.ndim(a) else a for k, a in data.items()}
+        return np.asarray(names["f"](**data))
+
+    np.testing.assert_allclose(called(row.good), f(row.data(row.good)), rtol=1e-5)
+    with pytest.raises(IndexError, match=re.escape(f"{row.access} is out of range for an axis of")):
+        called(row.bad)
 
 
-@pytest.mark.parametrize(("text", "declared", "good", "bad", "access"), DEPENDING)
-def test_all_other_languages_have_the_statement(
-    text: str,
-    declared: dict[str, Any],
-    good: dict[str, int],
-    bad: dict[str, int],
-    access: str,
-) -> None:
-    f = tc.parse_index(text, **declared)
+@pytest.mark.parametrize("row", DEPENDING, ids=lambda row: row.text)
+def test_all_other_languages_have_the_statement(row: Depending) -> None:
+    f = row.read()
     for language in ("c", "cuda", "cupy", "julia", "matlab"):
         source = tc.to_code(f, language)
-        assert f"{access} is out of range for an axis of extent" in source
+        assert f"{row.access} is out of range for an axis of extent" in source
         assert ("return 3;" in source) == (language in ("c", "cuda"))
 
 
-@pytest.mark.parametrize(("text", "declared", "good", "bad", "access"), DEPENDING)
-def test_programs_that_check_themselves_choose_extents_that_fit(
-    text: str,
-    declared: dict[str, Any],
-    good: dict[str, int],
-    bad: dict[str, int],
-    access: str,
-) -> None:
-    source = tc.to_code(tc.parse_index(text, **declared), "numpy", check=True)
+@pytest.mark.parametrize("row", DEPENDING, ids=lambda row: row.text)
+def test_programs_that_check_themselves_choose_extents_that_fit(row: Depending) -> None:
+    source = tc.to_code(row.read(), "numpy", check=True)
     exec(source, {"__name__": "__main__"})
 
 
-@pytest.mark.skipif(not shutil.which("gcc"), reason="needs a compiler")
+@needs_compiler
 def test_a_program_in_c_returns_a_status(tmp_path: Path) -> None:
     source = tc.to_code(tc.parse_index("f[i=0..2] = x[i+1]", x="n"), "c")
     (tmp_path / "f.c").write_text(source, encoding="utf-8")
     built = tmp_path / "f.so"
-    subprocess.run(["gcc", "-shared", "-fPIC", "-o", built, tmp_path / "f.c"], check=True)
+    subprocess.run([str(COMPILER), "-shared", "-fPIC", "-o", built, tmp_path / "f.c"], check=True)
     call = ctypes.CDLL(str(built)).f
     pointer = ctypes.POINTER(ctypes.c_double)
     call.argtypes = [pointer, ctypes.c_ssize_t, pointer, ctypes.c_void_p]
@@ -161,13 +162,10 @@ def test_a_program_in_c_returns_a_status(tmp_path: Path) -> None:
     np.testing.assert_array_equal(out, [1.0, 2.0, 3.0])
 
 
-@pytest.mark.skipif(not shutil.which("octave"), reason="needs Octave")
 def test_a_program_in_matlab_raises_an_error(tmp_path: Path) -> None:
     (tmp_path / "f.m").write_text(tc.to_code(tc.parse_index("f = x[5]", x="n"), "matlab"))
     script = "try, f((1:5)'), catch e, disp(e.message), end, disp(f((1:6)'))"
-    ran = subprocess.run(
-        ["octave", "--quiet", "--eval", script], cwd=tmp_path, capture_output=True, text=True
-    )
+    ran = octave_script(script, tmp_path)
     assert ran.stdout.split("\n")[:2] == ["x[5] is out of range for an axis of extent n", "6"]
 
 
@@ -188,26 +186,14 @@ def test_accesses_known_to_be_inside_cost_no_statement() -> None:
 # --- printed text ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("text", "declared", "good", "bad", "access"), DEPENDING[:-1])
-def test_printed_text_has_the_access_and_no_guard_of_its_own(
-    text: str,
-    declared: dict[str, Any],
-    good: dict[str, int],
-    bad: dict[str, int],
-    access: str,
-) -> None:
-    f = tc.parse_index(text, **declared)
-    again = tc.parse_index(tc.to_index(f), **declared)
-    (name,) = declared
-
-    def called(e: tc.Expr, sizes: dict[str, int]) -> Any:
-        free = {dim: n for dim, n in sizes.items() if dim != declared[name]}
-        return e(**{name: np.arange(1.0, 1 + sizes[declared[name]])}, **free)
-
-    np.testing.assert_allclose(called(again, good), called(f, good))
+@pytest.mark.parametrize("row", DEPENDING[:-1], ids=lambda row: row.text)
+def test_printed_text_has_the_access_and_no_guard_of_its_own(row: Depending) -> None:
+    f = row.read()
+    again = row.read(tc.to_index(f))
+    np.testing.assert_allclose(again(row.data(row.good)), f(row.data(row.good)))
     for e in (f, again):
         with pytest.raises(IndexError):
-            called(e, bad)
+            e(row.data(row.bad))
 
 
 def test_guards_that_are_written_stay() -> None:
