@@ -62,6 +62,9 @@ FORMS: dict[str, tuple[Function, Function]] = {
         lambda x: tc.log(tc.exp(2 * x) + tc.exp(-x)), lambda x: -x + softplus(3 * x)),
     "sqrt(x^2)": (lambda x: tc.sqrt(x**2), abs),
     "x^3": (lambda x: x**3, lambda x: x**3),
+    "(1 + x)*exp(-x)": (lambda x: (1 + x) * tc.exp(-x), lambda x: (1 + x) * mp.exp(-x)),
+    "(1 + x + x^2/3)*exp(-x)": (
+        lambda x: (1 + x + x**2 / 3) * tc.exp(-x), lambda x: (1 + x + x**2 / 3) * mp.exp(-x)),
     "x*log(x)": (lambda x: tc.xlogy(x, x), lambda x: x * mp.log(x) if x > 0 else mp.nan),
 }  # fmt: skip
 
@@ -160,6 +163,7 @@ EXCEPTIONS: dict[str, tuple[int, str]] = {
     "1/(1 + exp(-x))": (2, DIGITS_LOST),
     "exp(x)/(1 + exp(x))": (2, DIGITS_LOST),
     "log(exp(2*x) + exp(-x))": (3, DIGITS_LOST),
+    "(1 + x + x^2/3)*exp(-x)": (0, RANGE),
     "x*log(x)": (3, RANGE),
     "arctan2(x, 2.5)": (2, RANGE),
     "arctan2(2.5, x)": (2, RANGE),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import cycle
 from pathlib import Path
 
 import numpy as np
@@ -44,18 +45,14 @@ def test_single_precision(tmp_path: Path) -> None:
 
 
 @nvrtc.needed
-@pytest.mark.parametrize("arch", nvrtc.ARCHITECTURES)
-@pytest.mark.parametrize("table", TABLES)
-def test_kernels_compile(table: str, arch: str) -> None:
-    """Without optimisation, which takes minutes and refuses nothing."""
-    nvrtc.compile(source_of(TABLES[table]()), arch=arch, options=["--device-debug"])
+@pytest.mark.parametrize(("table", "arch"), zip(TABLES, cycle(nvrtc.ARCHITECTURES), strict=False))
+def test_kernels_compile_and_take_little_memory(table: str, arch: str) -> None:
+    """Without optimisation, which takes minutes and refuses nothing.
 
-
-@nvrtc.needed
-def test_threads_take_little_memory() -> None:
-    """All threads that a device holds have it, however few of them run."""
-    source = source_of(TABLES["linear algebra"]())
-    code = nvrtc.compile(source, options=["--device-debug"]).decode()
+    All threads that a device holds have their memory, however few of them run.
+    """
+    source = source_of(TABLES[table]())
+    code = nvrtc.compile(source, arch=arch, options=["--device-debug"]).decode()
     assert max(map(int, re.findall(r"__local_depot\d+\[(\d+)\]", code))) < 1024
 
 

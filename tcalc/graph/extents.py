@@ -13,6 +13,8 @@ import math
 import sys
 from collections.abc import Iterable, Mapping
 from decimal import Context, Decimal
+from fractions import Fraction
+from functools import lru_cache
 
 from ..integers.affine import Affine, factors_of
 from ..support.errors import ShapeError
@@ -46,6 +48,8 @@ _SMALLEST, _LARGEST = sys.float_info.min, sys.float_info.max
 #: Decimals beyond are 0 or infinite.
 _NARROWEST, _WIDEST = Decimal("1e-9000"), Decimal("1e9000")
 _WIDE = Context(prec=34, traps=[])
+#: Denominators of the fractions that doubles are taken to stand for.
+_LARGEST_DENOMINATOR = 100
 
 
 def canonical_number(value: Number) -> Number:
@@ -93,8 +97,23 @@ def sum_of(a: Number, b: Number) -> Number:
     if not isinstance(a, Decimal) and not isinstance(b, Decimal):
         value: float = a + b
         if abs(value) <= _LARGEST or _infinite(a, b):
-            return canonical_double(value)
+            return canonical_double(value if isinstance(value, int) else _sum_of_doubles(a, b))
     return canonical_number(_WIDE.add(_decimal(a), _decimal(b)))
+
+
+def _sum_of_doubles(a: int | float, b: int | float) -> float:
+    """a + b, of the fractions that both stand for: 2/3 - 1 is -1/3, with no digit lost."""
+    one, other = _fraction(a), _fraction(b)
+    return a + b if one is None or other is None else float(one + other)
+
+
+@lru_cache(4096, typed=True)
+def _fraction(value: int | float) -> Fraction | None:
+    """The fraction with a small denominator whose double a number is; -0.0 is none."""
+    if not value or not 1 / _EXACT < abs(value) < _EXACT:
+        return None
+    near = Fraction(value).limit_denominator(_LARGEST_DENOMINATOR)
+    return near if float(near) == value else None
 
 
 def quotient_of(a: Number, b: Number) -> Number:

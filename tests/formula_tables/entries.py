@@ -19,7 +19,7 @@ ROWS = (
         "q= s=",
         "exp(-q/(2*s^2))/(s*sqrt(2*pi))",
         "s s",
-        "exp(-q/(2*s^2))*(q^2/s^7 + 2/s^3 - 5*q/s^5)/sqrt(2*pi)",
+        "exp(-q/(2*s^2))*(q*(q/s^2 - 5)/s^2 + 2)/(sqrt(2*pi)*s^3)",
     ),
     F(
         "normal density twice",
