@@ -32,6 +32,7 @@ class Kink:
     spellings: tuple[Build, ...]
 
 
+L2 = np.log(2)
 TABLE = [
     Kink("abs at 0", 0.0, (0, 0, 0), (
         lambda x: tc.abs(x),
@@ -92,6 +93,20 @@ TABLE = [
     Kink("zero to the power b", 2.0, (0, 0, 0), (
         lambda b: tc.power(0, b), lambda b: 0.0**b, lambda b: tc.power(tc.const([0.0]), b)[None, :].sum(),
     )),
+    Kink("power with the exponent 0", [2.0, 0.0], (
+        1, [0, L2], [[0, 0.5], [0.5, L2**2]],
+        [[[0, -0.25], [-0.25, L2]], [[-0.25, L2], [L2, L2**3]]],
+    ), (
+        lambda v: v[0] ** v[1], lambda v: np.power(v[0], v[1]), lambda v: tc.exp(v[1] * tc.log(v[0])),
+        lambda v: tc.power(v @ tc.const([1.0, 0]), v @ tc.const([0.0, 1])),
+    )),
+    Kink("power with the exponent 1", [2.0, 1.0], (
+        2, [1, 2 * L2], [[0, 1 + L2], [1 + L2, 2 * L2**2]],
+        [[[0, 0.5], [0.5, 2 * L2 + L2**2]], [[0.5, 2 * L2 + L2**2], [2 * L2 + L2**2, 2 * L2**3]]],
+    ), (lambda v: v[0] ** v[1], lambda v: tc.exp(v[1] * tc.log(v[0])))),
+    Kink("x log z with x of 0", [0.0, 2.0], (
+        0, [L2, 0], [[0, 0.5], [0.5, 0]], [[[0, 0], [0, -0.25]], [[0, -0.25], [-0.25, 0]]],
+    ), (lambda v: tc.xlogy(v[0], v[1]), lambda v: v[0] * tc.log(v[1]))),
     Kink("square at 0", 0.0, (0, 0, 2, 0), (
         lambda x: x**2, lambda x: x * x, lambda x: tc.square(x), lambda x: tc.power(x, 2),
         lambda x: tc.power(x, 2 * tc.ones(())), lambda x: tc.abs(x) ** 2,

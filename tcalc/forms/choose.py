@@ -19,6 +19,7 @@ from . import (  # noqa: F401
     exponentials,
     frechet,
     functions,
+    guards,
     matrices,
     products,
     quotients,

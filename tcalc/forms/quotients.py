@@ -1,21 +1,19 @@
-"""Laws of quotients, powers and guards."""
+"""Laws of quotients and powers."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from typing import Any
 
-from ..graph.applications import rewritten
 from ..graph.extents import ONE, Coef, number, quotient_of
-from ..graph.nodes import Apply, Einsum, Expr, Labels, Var, postorder
-from ..graph.normal import add, einsum, scale
+from ..graph.nodes import Apply, Einsum, Expr, Labels
+from ..graph.normal import add, einsum
 from ..graph.operators import TABLE
-from ..graph.products import is_zero, numeric_value, split_coef
+from ..graph.products import numeric_value
 from ..ops.arithmetic import sum
 from ..ops.elementwise import power, reciprocal
-from ..ops.guard import Place, choice, operands_by_entry
 from .laws import law
 from .powers import RECIPROCAL, degree_of, powers
 
@@ -52,88 +50,6 @@ def _of_product(e: Expr) -> Iterable[Expr | None]:
     turned = Coef(quotient_of(1, coef.value), coef.over, coef.times)
     ops = [reciprocal(op) for op in inner.args]
     yield einsum(ops, inner.labels, inner.out, turned, dict(enumerate(inner.extents)))
-
-
-# --- conventions at single points -----------------------------------------------------------------
-
-
-def _without_guards(e: Expr, word: Labels, zeros: Sequence[Place]) -> Expr:
-    """The expression without choices that guard against one of some factors being 0.
-
-    A choice guards where it meets the factor entry by entry, as a reduction of it does not.
-    """
-    met: dict[int, set[Labels]] = {}
-    below, waiting = [e], [(e, word)]
-    while waiting:
-        node, at = waiting.pop()
-        if at not in met.setdefault(id(node), set()):
-            met[id(node)].add(at)
-            places = operands_by_entry(node, at)
-            waiting += places
-            below += [] if places else node.args
-    elsewhere = {id(node) for node in postorder(below[1:])}
-
-    def change(new: Expr, old: Expr) -> Expr:
-        found, words = choice(new), met.get(id(old))
-        if found is None or choice(old) is None or not words or id(old) in elsewhere:
-            return new
-        condition, (_, yes, no) = old.args[0], found
-        if isinstance(condition, Apply) and condition.op is TABLE["logical_not"]:
-            (condition,), yes, no = condition.args, no, yes
-        guards = isinstance(condition, Apply) and condition.op is TABLE["equal"]
-        if not guards or not is_zero(condition.args[1]):
-            return new
-        zero = [at for factor, at in zeros if factor is condition.args[0]]
-        return no if words <= set(zero) else new
-
-    return rewritten([e], change)[0]
-
-
-def _chooses(e: Expr) -> bool:
-    """Is there a choice in an expression?"""
-    return any(choice(node) is not None for node in postorder([e]))
-
-
-@law(
-    "guard", "x .* log(where(x == 0, 1, y)) = x .* log(y)", "Einsum", directed=True,
-    given="what is guarded is finite where the guard stands",
-)  # fmt: skip
-def _guard(e: Expr) -> Iterable[Expr | None]:
-    """Beside a factor that is zero there, a choice that keeps the other factors finite."""
-    assert isinstance(e, Einsum)
-    places = [k for k, op in enumerate(e.args) if not isinstance(op, Var) and _chooses(op)]
-    bases = [degree_of(op)[0] for op in e.args] if places else []
-    for k in places:
-        op, others = e.args[k], [j for j in range(len(e.args)) if j != k]
-        beside = [(row[j], e.labels[j]) for row in (e.args, bases) for j in others]
-        found = _without_guards(op, e.labels[k], beside) if beside else op
-        if found is not op:
-            ops = [*e.args[:k], found, *e.args[k + 1 :]]
-            yield einsum(ops, e.labels, e.out, e.coef, dict(enumerate(e.extents)))
-            return
-
-
-@law(
-    "tie", "less(x, y) + equal(x, y)/2 = less(x, y)", "Add", directed=True,
-    given="no arguments of a maximum or minimum tie",
-)  # fmt: skip
-def _tie(e: Expr) -> Iterable[Expr | None]:
-    """Half of a condition that only holds on the border of another one."""
-    parts = [split_coef(t) for t in e.args]
-    for k, (coef, half) in enumerate(parts):
-        if not isinstance(half, Apply) or half.op is not TABLE["equal"]:
-            continue
-        for other, whole in parts:
-            less = isinstance(whole, Apply) and whole.op is TABLE["less"]
-            if less and other == coef.by(Coef(2)) and _at_border(whole, half):
-                yield add([t for j, t in enumerate(e.args) if j != k])
-                return
-
-
-def _at_border(less: Expr, equal: Expr) -> bool:
-    """Are the same two things compared, be it by their difference and zero?"""
-    one, two = (add([a, scale(b, Coef(-1))]) for a, b in (less.args, equal.args))
-    return one is two or one is scale(two, Coef(-1))
 
 
 # --- powers ---------------------------------------------------------------------------------------

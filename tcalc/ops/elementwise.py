@@ -18,7 +18,7 @@ from ..support.errors import TraceError
 from . import arithmetic
 from .arithmetic import as_expr, broadcast, public
 from .elementwise_row import NONNEGATIVE, POSITIVE, UNIT, Function, elementwise
-from .guard import guarded
+from .guard import choose, guarded
 from .views import ones
 
 __all__ = [
@@ -119,7 +119,7 @@ logaddexp: Function = elementwise(
     latex=r"\log(e^{{{0}}} + e^{{{1}}})", flops=20,
 )  # fmt: skip
 xlogy: Function = elementwise(
-    "xlogy", lambda x, z, y: log(z), lambda x, z, y: x / where(equal(x, 0), 1, z),
+    "xlogy", lambda x, z, y: log(z), lambda x, z, y: x / _nonzero(z, x),
     latex=r"{0} \log({1})",
     domain=((-2, 2), (0.1, 3)), safe=(None, 1), flops=10,
 )  # fmt: skip
@@ -145,7 +145,7 @@ _divide: Function = elementwise(
     safe=(None, 1), positive_of=(0, 1),
 )  # fmt: skip
 _power: Function = elementwise(
-    "power", lambda a, b, y: b * power(a, _exponent(b) - 1),
+    "power", lambda a, b, y: b * power(a, _exponent(b, a) - 1),
     lambda a, b, y: y * log(where(equal(a, 0), 1, a)), latex="{0}^{{{1}}}",
     infix=".^", domain=((0.1, 3), (-2, 2)), safe=(1, None), flops=20, positive_of=(0,),
 )  # fmt: skip
@@ -268,9 +268,16 @@ _where: Function = elementwise(
 # --- functions that choose a form before a row is used --------------------------------------------
 
 
-def _exponent(b: Expr) -> Expr:
-    """b, kept away from 0, where a**(b - 1) is multiplied by b."""
-    return b if numeric_value(b) is not None else where(equal(b, 0), 1, b)
+def _exponent(b: Expr, a: Expr) -> Expr:
+    """b, kept away from 0 where a is 0 and a**(b - 1) is multiplied by b."""
+    return b if numeric_value(b) is not None else _nonzero(b, a)
+
+
+def _nonzero(e: Expr, other: Expr) -> Expr:
+    """e, and 1 where both are 0: elsewhere it is differentiated too."""
+    zero = equal(e, 0)
+    both = zero if e is other else logical_and(zero, equal(other, 0))
+    return choose(both, ones(e.shape), e)
 
 
 def truth(c: Expr) -> Expr:

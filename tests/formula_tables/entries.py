@@ -93,4 +93,27 @@ ROWS = (
         "x x",
         "diag(1./(x.^2/s^2 + 1).^(3/2))",
     ),
+    F("power by base and exponent", "x= y=", "x^y", "x y", "x^(y - 1)*(y*log(x) + 1)"),
+    F("power of itself twice", "x=", "x^x", "x x", "x^x*(log(x)*(2 + log(x)) + 1) + x^(x - 1)"),
+    F(
+        "utility of constant risk aversion twice",
+        "c= g=",
+        "c^(1-g)/(1-g)",
+        "c c",
+        "-g*c^(-(g + 1))",
+    ),
+    F(
+        "Cobb-Douglas by capital and its share",
+        "A= K= L= a=",
+        "A*K^a*L^(1-a)",
+        "K a",
+        "A*K^(a - 1)*L^(1 - a)*(a*log(K) + 1 - a*log(L))",
+    ),
+    F(
+        "constant elasticity by both inputs",
+        "a= r= K= L=",
+        "(a*K^r + (1-a)*L^r)^(1/r)",
+        "K L",
+        "a*K^(r - 1)*L^(r - 1)*(a*K^r + L^r*(1 - a))^(1/r - 2)*(1 - a)*(1 - r)",
+    ),
 )

@@ -1,0 +1,208 @@
+"""Laws of conventions at single points, which formulas on paper do not have.
+
+Rows of derivatives keep factors finite where another one is zero: that of x^y by x has the factor
+y and the power of x by y - 1, but for x = y = 0. On paper there is no value at such a point.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from ..graph.applications import rewritten
+from ..graph.extents import Coef
+from ..graph.nodes import Apply, Einsum, Expr, Labels, Var, postorder
+from ..graph.normal import add, einsum, scale
+from ..graph.operators import TABLE
+from ..graph.products import is_zero, numeral, numeric_value, split_coef
+from ..graph.sums import embeds
+from ..ops.elementwise import power
+from ..ops.guard import Place, choice, operands_by_entry
+from .laws import law
+from .powers import RECIPROCAL, degree_of
+
+AND, NOT, EQUAL, LOG = (TABLE[name] for name in ("logical_and", "logical_not", "equal", "log"))
+
+
+def _core(e: Expr, word: Labels) -> Place:
+    """What e is a multiple of, repeated along axes or not, at the labels of its own axes."""
+    rest = split_coef(e)[1]
+    if isinstance(rest, Einsum) and len(rest.args) == 1 and not rest.summed and not embeds(rest):
+        at = dict(zip(rest.out, word, strict=True))
+        return rest.args[0], tuple([at[label] for label in rest.labels[0]])
+    return rest, word
+
+
+def _zeros(condition: Expr, word: Labels) -> list[Place]:
+    """What is zero where a condition holds that asks for nothing else; empty for others."""
+    condition, word = _core(condition, word)
+    if not isinstance(condition, Apply):
+        return []
+    if condition.op is AND:
+        found = [_zeros(arg, word) for arg in condition.args]
+        return [place for part in found for place in part] if all(found) else []
+    zero = condition.op is EQUAL and is_zero(condition.args[1])
+    return [_core(condition.args[0], word)] if zero else []
+
+
+def _negated(e: Expr, word: Labels) -> list[Place]:
+    """What is zero where e, a condition, does not hold."""
+    e, word = _core(e, word)
+    return _zeros(e.args[0], word) if isinstance(e, Apply) and e.op is NOT else []
+
+
+def _guard_of(e: Expr) -> tuple[Expr, Expr] | None:
+    """The condition under which a choice guards, and the branch that is taken elsewhere."""
+    found = choice(e)
+    if found is None:
+        return None
+    condition, yes, no = found
+    if isinstance(condition, Apply) and condition.op is NOT:
+        (condition,), yes, no = condition.args, no, yes
+    return condition, no
+
+
+def _met(e: Expr, word: Labels) -> dict[int, set[Labels]]:
+    """Nodes that e meets entry by entry, by the labels that their axes have."""
+    met: dict[int, set[Labels]] = {}
+    below, waiting = [e], [(e, word)]
+    while waiting:
+        node, at = waiting.pop()
+        if at not in met.setdefault(id(node), set()):
+            met[id(node)].add(at)
+            places = operands_by_entry(node, at)
+            waiting += places
+            below += [] if places else node.args
+    for node in postorder(below[1:]):
+        met.pop(id(node), None)  # a reduction of it does not meet it so
+    return met
+
+
+def _without_guards(e: Expr, word: Labels, zeros: Sequence[Place]) -> Expr:
+    """The expression without choices that guard against one of some factors being 0.
+
+    A choice guards where it meets the factor entry by entry, as a reduction of it does not.
+    """
+    met, known = _met(e, word), set(zeros)
+
+    def change(new: Expr, old: Expr) -> Expr:
+        words, found = met.get(id(old), ()), choice(new)
+        settled = found and numeric_value(found[0])  # a condition that was one of these
+        if found is not None and settled is not None:
+            return found[1 if settled else 2]
+        guard, kept = _guard_of(old), _guard_of(new)
+        if guard is not None and kept is not None:
+            dropped = words and all(not known.isdisjoint(_zeros(guard[0], at)) for at in words)
+            return kept[1] if dropped else new
+        absent = words and all(not known.isdisjoint(_negated(old, at)) for at in words)
+        return numeral(1, new.shape) if absent else new
+
+    return rewritten([e], change)[0]
+
+
+def _chooses(e: Expr) -> bool:
+    """Is there a choice in an expression, or what holds but for where something is zero?"""
+    return any(
+        choice(node) is not None or _negated(node, tuple(range(node.ndim)))
+        for node in postorder([e])
+    )
+
+
+@law(
+    "guard", "x .* log(where(x == 0, 1, y)) = x .* log(y)", "Einsum", directed=True,
+    given="what is guarded is finite where the guard stands",
+)  # fmt: skip
+def _guard(e: Expr) -> Iterable[Expr | None]:
+    """Beside a factor that is zero there, a choice that keeps the other factors finite."""
+    assert isinstance(e, Einsum)
+    places = [k for k, op in enumerate(e.args) if not isinstance(op, Var) and _chooses(op)]
+    if not places:
+        return
+    factors = list(zip(e.args, e.labels, strict=True))
+    for k in places:
+        beside: list[Place] = []
+        for op, word in factors[:k] + factors[k + 1 :]:
+            absent = _negated(op, word)
+            beside += [(op, word), (degree_of(op)[0], word), *(absent if len(absent) == 1 else ())]
+        found = _without_guards(*factors[k], beside)
+        if found is not factors[k][0]:
+            yield _with(e, k, found)
+            return
+
+
+def _with(e: Einsum, k: int, op: Expr) -> Expr:
+    ops = [*e.args[:k], op, *e.args[k + 1 :]]
+    return einsum(ops, e.labels, e.out, e.coef, dict(enumerate(e.extents)))
+
+
+@law(
+    "guarded-exponent", "x.^(where(logical_and(x == 0, y == 0), 1, y) - 1) = x.^(y - 1)", "power",
+    directed=True, given="x is not 0 where y is",
+)  # fmt: skip
+def _guarded_exponent(e: Expr) -> Iterable[Expr | None]:
+    """Where the base is zero, and the exponent negative, there is no value on paper."""
+    base, exponent = e.args
+    axes = tuple(range(e.ndim))
+    zero = _core(base, axes)
+    found = _without_guards(exponent, axes, [zero])
+    if found is exponent:
+        return
+    met = _met(exponent, axes)
+
+    def at_zero(new: Expr, old: Expr) -> Expr:
+        guard, words = _guard_of(old), met.get(id(old), set())
+        if guard is None or len(words) != 1:
+            return new
+        (at,) = words
+        guards = {zero, _core(guard[1], at)} <= set(_zeros(guard[0], at))
+        return numeral(0, new.shape) if guards else new
+
+    degree = numeric_value(rewritten([exponent], at_zero)[0])
+    if degree is not None and degree < 0:
+        yield power(base, found)
+
+
+@law(
+    "not-at-a-pole", "logical_not(x == 0) .* log(x) = log(x)", "Einsum", directed=True,
+    given="logarithms and quotients exist",
+)  # fmt: skip
+def _not_at_a_pole(e: Expr) -> Iterable[Expr | None]:
+    """A condition that excludes points at which another factor has no value anyway."""
+    assert isinstance(e, Einsum)
+    factors = list(zip(e.args, e.labels, strict=True))
+    for k, (condition, word) in enumerate(factors):
+        zeros = _negated(condition, word)
+        others = factors[:k] + factors[k + 1 :] if zeros else []
+        if any(not set(zeros).isdisjoint(_poles(*other)) for other in others):
+            yield _with(e, k, numeral(1, condition.shape))
+            return
+
+
+def _poles(e: Expr, word: Labels) -> Iterator[Place]:
+    """What e takes the logarithm of, or divides by."""
+    met = _met(e, word)
+    for node in postorder([e]):
+        if isinstance(node, Apply) and node.op in (LOG, RECIPROCAL):
+            yield from [_core(node.args[0], at) for at in met.get(id(node), ())]
+
+
+@law(
+    "tie", "less(x, y) + equal(x, y)/2 = less(x, y)", "Add", directed=True,
+    given="no arguments of a maximum or minimum tie",
+)  # fmt: skip
+def _tie(e: Expr) -> Iterable[Expr | None]:
+    """Half of a condition that only holds on the border of another one."""
+    parts = [split_coef(t) for t in e.args]
+    for k, (coef, half) in enumerate(parts):
+        if not isinstance(half, Apply) or half.op is not TABLE["equal"]:
+            continue
+        for other, whole in parts:
+            less = isinstance(whole, Apply) and whole.op is TABLE["less"]
+            if less and other == coef.by(Coef(2)) and _at_border(whole, half):
+                yield add([t for j, t in enumerate(e.args) if j != k])
+                return
+
+
+def _at_border(less: Expr, equal: Expr) -> bool:
+    """Are the same two things compared, be it by their difference and zero?"""
+    one, two = (add([a, scale(b, Coef(-1))]) for a, b in (less.args, equal.args))
+    return one is two or one is scale(two, Coef(-1))
