@@ -372,4 +372,18 @@ CORPUS = [
             ],
         ),
     ),
+    (
+        95035570,
+        Program(
+            {"u": (2,)},
+            {"m": 3, "n": 2},
+            [
+                ("binary", (0, 0), {"name": "ratio"}),
+                ("einsum", (0, 1, 1), {"spec": "i,k,i->k", "sizes": {}}),
+                ("einsum", (1, 2, 2), {"spec": "a,a,y->y", "sizes": {}}),
+                ("reduction", (2,), {"name": "sum", "axis": 0}),
+                ("einsum", (3, 1, 4), {"spec": "b,b,->b", "sizes": {}}),
+            ],
+        ),
+    ),
 ]

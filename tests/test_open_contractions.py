@@ -106,3 +106,16 @@ def test_newton_on_softmax_regression() -> None:
     assert found.success
     gradient = tc.grad(f, W)(**data, W=found.x["W"])
     np.testing.assert_allclose(gradient, 0, atol=1e-6)
+
+
+def test_terms_are_joined_whose_factors_stand_more_often_in_one() -> None:
+    """A power of a number is that number as a factor several times: not all terms have all."""
+    u = tc.var("u", 2)
+    share = u / (1 + u * u)
+    f = tc.sum(share) * tc.sum(share * share) * tc.sum(u * share) ** 3 * share * share
+    at = np.array([-0.13, 0.065])
+    for modes in (("forward", "reverse"), ("reverse", "reverse"), ("reverse", "cross-country")):
+        e = tc.jacobian(tc.jacobian(f, u, mode=modes[0]), u, mode=modes[1])
+        expected = tc.compile(e, backend="functional")(u=at)
+        held = tc.compile(e, structured=True)(u=at)
+        np.testing.assert_allclose(held.todense(), expected, rtol=1e-12, atol=1e-18)

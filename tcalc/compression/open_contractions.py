@@ -265,10 +265,7 @@ def _joined(
     one: UngroupedTerm, two: UngroupedTerm, sizes: Mapping[str, int]
 ) -> UngroupedTerm | None:
     """Two terms that differ in one factor as one, if that has not many more entries."""
-    first, second = _cores(one), _cores(two)
-    shared = {(id(e), word) for e, word in first} & {(id(e), word) for e, word in second}
-    common = [(e, word) for e, word in first if (id(e), word) in shared]
-    rest = [[(e, w) for e, w in cores if (id(e), w) not in shared] for cores in (first, second)]
+    common, rest = _in_common(_cores(one), _cores(two))
     hidden = [[piece.extents[i] for i in sorted(piece.hidden)] for piece in (one, two)]
     if any(len(cores) != 1 for cores in rest) or not common or hidden[0] != hidden[1]:
         return None
@@ -292,6 +289,21 @@ def _joined(
     )
     apart = entries(one, sizes) + entries(two, sizes)
     return found if entries(found, sizes) <= 2 * apart else None
+
+
+def _in_common(
+    first: Sequence[LabelledExpr], second: Sequence[LabelledExpr]
+) -> tuple[list[LabelledExpr], tuple[list[LabelledExpr], list[LabelledExpr]]]:
+    """Cores that both have, as often as both have them, and those that one has alone."""
+    left = list(second)
+    common, alone = [], []
+    for e, word in first:
+        place = next((k for k, (op, w) in enumerate(left) if op is e and w == word), None)
+        if place is None:
+            alone.append((e, word))
+        else:
+            common.append(left.pop(place))
+    return common, (alone, left)
 
 
 def _ties(piece: UngroupedTerm) -> dict[int, int]:
