@@ -17,6 +17,11 @@ for _threads in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
 os.environ.setdefault("TCALC_BACKEND", "numpy")
 os.environ.setdefault("JAX_ENABLE_X64", "1")
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
+# What JAX compiles is run once.
+os.environ.setdefault(
+    "XLA_FLAGS",
+    "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true",
+)
 
 # Shells start what runs in the background with interrupts ignored, which some tests send.
 signal.signal(signal.SIGINT, signal.default_int_handler)

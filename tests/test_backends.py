@@ -60,7 +60,9 @@ def test_derivatives(case: Case, backend: str) -> None:
         for k in range(min(case.order, 2) + 1)
     }
     step = tc.compile(wanted, backend=backend)
-    for dtype, tolerance in ((np.float64, DOUBLE), (np.float32, 10 * SINGLE)):
+    precisions = ((np.float64, DOUBLE), (np.float32, 10 * SINGLE))
+    # What auto compiles is what "c" does: in one precision it is seen that it does.
+    for dtype, tolerance in precisions[: 1 if backend == "auto" else 2]:
         arrays = case.sample(dtype=dtype)
         results = called(step, arrays) if backend == "auto" else step(arrays)
         for (v, k), found in results.items():

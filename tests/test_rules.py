@@ -42,7 +42,7 @@ SPECIAL += [
 SPECIAL += [1e160, -1e160, 1.7e308, -1.7e308, np.inf, -np.inf, np.nan]
 
 #: Points at which doubles differ that are judged in many digits, evenly among them.
-JUDGED = 600
+JUDGED = 250
 
 RULES = [pytest.param(r, id=r.name) for r in ALL_RULES]
 SCALAR = [pytest.param(r, id=r.name) for r in ALL_RULES if not r.shape]

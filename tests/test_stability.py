@@ -22,9 +22,9 @@ from tests.stability import (
     subjects,
 )  # fmt: skip
 
-#: One or two of every scale.
+#: One or two of every scale, of which both precisions have the same where they have it.
 SAMPLE = [
-    sign * size
+    sign * (float(np.float32(size)) if 1e-37 < size < 1e38 else size)
     for size in (1e-300, 1e-100, 1e-20, 1e-8, 1e-3, 0.25, 0.95, 2.2, 37.5, 720.0, 1e5, 1e20, 1e300)
     for sign in (-1, 1)
 ]
@@ -32,12 +32,12 @@ SUBJECTS = subjects()
 
 
 @pytest.mark.parametrize("subject", SUBJECTS, ids=lambda s: s.name)
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_errors_are_small_or_documented(subject: Subject, dtype: type) -> None:
-    found = list(measured(subject, dtype, SAMPLE))
-    assert found or subject.name in ("gammasgn", "isnan")
-    wrong = [m for m in found if m.units > BOUND and not excepted(subject.name, m.order)]
-    assert not wrong
+def test_errors_are_small_or_documented(subject: Subject) -> None:
+    for dtype in (np.float64, np.float32):
+        found = list(measured(subject, dtype, SAMPLE))
+        assert found or subject.name in ("gammasgn", "isnan")
+        wrong = [m for m in found if m.units > BOUND and not excepted(subject.name, m.order)]
+        assert not wrong
 
 
 def test_the_page_tells_of_every_function() -> None:
