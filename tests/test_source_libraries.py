@@ -25,7 +25,7 @@ from tests.test_fold import COUNT, targets
 from tests.test_operators import APPLIED, ELEMENTWISE, differentiable, points
 from tests.test_source_tables import CONSTANTS, DIMENSIONS, SELECTIONS
 
-#: What compiles every program again for single precision, which it has for every row alone.
+#: What compiles every program once more for single precision: rows have both, tables of cases one.
 SLOW = "jax"
 
 pytestmark = pytest.mark.parametrize("language", [name for name in LIBRARIES if name != "numpy"])

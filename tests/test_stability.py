@@ -37,7 +37,7 @@ def test_errors_are_small_or_documented(subject: Subject) -> None:
         found = list(measured(subject, dtype, SAMPLE))
         assert found or subject.name in ("gammasgn", "isnan")
         wrong = [m for m in found if m.units > BOUND and not excepted(subject.name, m.order)]
-        assert not wrong
+        assert not wrong, dtype.__name__
 
 
 def test_the_page_tells_of_every_function() -> None:

@@ -64,7 +64,8 @@ def _guard_of(e: Expr) -> tuple[Expr, Expr] | None:
 def _met(e: Expr, word: Labels) -> dict[int, set[Labels]]:
     """Nodes that e meets entry by entry, by the labels that their axes have."""
     met: dict[int, set[Labels]] = {}
-    below, waiting = [e], [(e, word)]
+    below: list[Expr] = []
+    waiting = [(e, word)]
     while waiting:
         node, at = waiting.pop()
         if at not in met.setdefault(id(node), set()):
@@ -72,7 +73,7 @@ def _met(e: Expr, word: Labels) -> dict[int, set[Labels]]:
             places = operands_by_entry(node, at)
             waiting += places
             below += [] if places else node.args
-    for node in postorder(below[1:]):
+    for node in postorder(below):
         met.pop(id(node), None)  # a reduction of it does not meet it so
     return met
 

@@ -7,7 +7,8 @@ small; without what cancels, it loses none.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import permutations
 
 from ..graph.extents import ONE, Coef
 from ..graph.nodes import Add, Expr
@@ -15,12 +16,16 @@ from ..graph.normal import add, einsum, terms_of
 from ..graph.products import atoms_of, zeros_node
 from ..graph.sums import MAX_OPEN_TERMS, collected, embeds, flattened
 from ..ops.elementwise import exp
+from ..support.limits import spend
 from ..support.records import NamedTuple
 from .strategy import rule
 
 CANCELLING = "cancelling"
 #: Terms of a sum among which common factors are looked for.
 MAX_TERMS = 32
+
+#: Steps that the comparison of two terms takes, for each factor.
+COMPARED = 2
 
 #: A factor, and the axes of the term that it has.
 Place = tuple[Expr, tuple[int, ...]]
@@ -30,23 +35,24 @@ class Term(NamedTuple):
     """A term as a product of factors at axes; nodes are unique, so factors are compared as such."""
 
     whole: Expr
-    factors: Sequence[Place]
+    factors: Counter[Place]
+    coef: Coef
 
     def without(self, common: Counter[Place]) -> Expr:
         """The term without these factors, broadcast along all of its axes."""
-        left = Counter(self.factors)
-        left.subtract(common)
-        return _product(list(left.elements()), self.whole, atoms_of(self.whole).coef)
+        return _product((self.factors - common).elements(), self.whole, self.coef)
 
 
-def _product(factors: Sequence[Place], like: Expr, coef: Coef = ONE) -> Expr:
-    ops, words = [op for op, _ in factors], [word for _, word in factors]
+def _product(factors: Iterable[Place], like: Expr, coef: Coef = ONE) -> Expr:
+    pairs = list(factors)
+    ops, words = [op for op, _ in pairs], [word for _, word in pairs]
     return einsum(ops, words, range(like.ndim), coef, dict(enumerate(like.shape)))
 
 
 def _term(e: Expr) -> Term:
-    atoms, out, _, _ = atoms_of(e)
-    return Term(e, [(op, tuple([out.index(k) for k in word])) for op, word in atoms])
+    atoms, out, _, coef = atoms_of(e)
+    places = [(op, tuple([out.index(k) for k in word])) for op, word in atoms]
+    return Term(e, Counter(places), coef)
 
 
 def _merged(e: Expr) -> Expr | None:
@@ -55,17 +61,14 @@ def _merged(e: Expr) -> Expr | None:
     if len(e.args) > MAX_TERMS or any(map(embeds, e.args)):
         return None
     terms = list(map(_term, e.args))
-    for one in terms:
-        for place in one.factors:
-            if not isinstance(place[0], Add):
-                continue
-            common = Counter(one.factors)
-            common.subtract([place])
-            for other in terms:
-                found = None if other is one else _under(+common, one, other)
-                if found is not None:
-                    rest = [term.whole for term in terms if term is not one and term is not other]
-                    return add([found, *rest])
+    spend("steps", COMPARED * len(terms) * sum([len(term.factors) for term in terms]))
+    for one, other in permutations(terms, 2):
+        apart = one.factors - other.factors
+        if apart.total() == 1 and all(isinstance(op, Add) for op, _ in apart):
+            found = _under(one.factors - apart, one, other)
+            if found is not None:
+                rest = [term.whole for term in terms if term is not one and term is not other]
+                return add([found, *rest])
     return None
 
 
@@ -81,8 +84,6 @@ def _opened(e: Expr) -> list[Expr]:
 
 def _under(common: Counter[Place], one: Term, other: Term) -> Expr | None:
     """The sum of two terms as a product with what they have in common."""
-    if common - Counter(other.factors):
-        return None
     inner = [*_opened(one.without(common)), *_opened(other.without(common))]
     found = collected(inner)
     if len(found) == len(inner):
