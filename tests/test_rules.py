@@ -17,6 +17,7 @@ import pytest
 
 import tcalc as tc
 from tcalc.backends.numpy.program import BACKEND
+from tcalc.graph.normal import einsum, sum_as_given
 from tcalc.plan.lowering.make import make_plan
 from tcalc.rules import strategy
 from tcalc.rules.strategy import ALL_RULES, Rule, simplify
@@ -201,6 +202,15 @@ def test_simplify_is_idempotent_and_pickles(rule: Rule) -> None:
     once = simplify(left)
     assert simplify(once) is once
     assert pickle.loads(pickle.dumps(once)) is once
+
+
+def test_products_of_many_sums_are_compared_once() -> None:
+    """Not once for each of their factors, which took minutes."""
+    sums = [tc.var(f"many{k}") + 1 for k in range(400)]
+    words: list[tuple[int, ...]] = [()] * (len(sums) + 1)
+    terms = [einsum([*sums, tc.sin(tc.var(f"own{k}"))], words, ()) for k in range(30)]
+    e = sum_as_given(terms)
+    assert simplify(e) is e
 
 
 def test_an_expression_remembers_what_rules_made_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
