@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from itertools import permutations
+from itertools import product
 
 from ..graph.extents import ONE, Coef
 from ..graph.nodes import Add, Expr
@@ -24,8 +24,8 @@ CANCELLING = "cancelling"
 #: Terms of a sum among which common factors are looked for.
 MAX_TERMS = 32
 
-#: Steps that the comparison of two terms takes, for each factor.
-COMPARED = 2
+#: How many factors of two terms are compared in one step.
+COMPARED = 8
 
 #: A factor, and the axes of the term that it has.
 Place = tuple[Expr, tuple[int, ...]]
@@ -61,10 +61,11 @@ def _merged(e: Expr) -> Expr | None:
     if len(e.args) > MAX_TERMS or any(map(embeds, e.args)):
         return None
     terms = list(map(_term, e.args))
-    spend("steps", COMPARED * len(terms) * sum([len(term.factors) for term in terms]))
-    for one, other in permutations(terms, 2):
+    with_sums = [term for term in terms if any(isinstance(op, Add) for op, _ in term.factors)]
+    spend("steps", len(with_sums) * sum([len(term.factors) for term in terms]) // COMPARED)
+    for one, other in product(with_sums, terms):
         apart = one.factors - other.factors
-        if apart.total() == 1 and all(isinstance(op, Add) for op, _ in apart):
+        if one is not other and apart.total() == 1 and isinstance(next(iter(apart))[0], Add):
             found = _under(one.factors - apart, one, other)
             if found is not None:
                 rest = [term.whole for term in terms if term is not one and term is not other]
