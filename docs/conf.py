@@ -52,7 +52,7 @@ sphinx_gallery_conf = {
     "abort_on_example_error": True,
 }
 # A formula at the end of a cell is shown as such: what notebooks typeset, browsers set from MathML.
-tc.Expr._repr_html_ = tc.to_mathml  # type: ignore[attr-defined]
+tc.Expr._repr_html_ = lambda e: tc.to_mathml(e, where=True)  # type: ignore[attr-defined]
 
 
 def setup(app: Any) -> None:

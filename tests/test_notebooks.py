@@ -128,3 +128,13 @@ def test_expressions_and_nests_are_formulas() -> None:
     assert LOSS._repr_latex_() == f"${tc.to_latex(LOSS)}$"
     nest = tc.hessian(LOSS, ("U", "V"))
     assert nest._repr_latex_() == f"${tc.to_latex(nest)}$"
+
+
+def test_wide_formulas_name_what_is_repeated() -> None:
+    D, s, t = tc.var("D", ("n", "n"), symmetric=True), tc.var("s"), tc.var("t")
+    K = tc.exp(2 * s - D / 2) + tc.exp(2 * t) * tc.eye("n")
+    slope = tc.grad(U.sum() * tc.linalg.logdet(K) + tc.log(tc.sum(K)), s)
+    assert slope._repr_latex_() == f"${tc.to_latex(slope, where=True)}$"
+    assert "where" in slope._repr_latex_()
+    nest = tc.grad(U.sum() * tc.linalg.logdet(K) + tc.log(tc.sum(K)), ("s", "t"))
+    assert tc.to_latex(nest[0], where=True) in nest._repr_latex_()

@@ -17,7 +17,7 @@ from .writing.nests import of_nests
 from .writing.notation import Fragment, Rope, join_ropes, rope_text
 from .writing.symbols import GREEK, words_of
 from .writing.typeset import Typeset
-from .writing.where import formula_text
+from .writing.where import formula_text, is_wide
 
 NAME = re.compile(r"[^\W\d]\w*")
 WORD = re.compile(r"\\(?!left|frac|sqrt|mathbf)[A-Za-z]+(?:\\left)?[({]")
@@ -203,6 +203,11 @@ def to_latex(e: Expr, where: bool = False) -> str:
     return formula_text(chosen(e), Latex(), where)
 
 
+@of_nests(_aligned)
+def _of_page(e: Expr) -> str:
+    return to_latex(e, where=is_wide(chosen(e)))
+
+
 def repr_latex(e: Expr) -> str:
-    """For notebooks."""
-    return f"${to_latex(e)}$"
+    """For notebooks: with names for what is repeated where the formula is wider than a page."""
+    return f"${_of_page(e)}$"

@@ -14,6 +14,7 @@ from .style import Style
 
 #: Names by the number of axes: scalars, vectors, matrices, other arrays.
 LETTERS = ("cbadefg", "rsuvwzpqh", "MNRSKBC", "TUVW")
+WIDE = 80  #: characters of what fills a line of a page
 MAX_TRIED = 16
 MAX_STEPS = 300_000  #: beyond them those names stay that are found
 
@@ -82,3 +83,8 @@ def with_where(e: Expr, style: Style) -> str:
 def formula_text(e: Expr, style: Style, where: bool = False) -> str:
     """The text of an expression in a style."""
     return with_where(e, style) if where else FormulaLayout(style).text(e)
+
+
+def is_wide(e: Expr) -> bool:
+    """Does the expression's text in the matrix language need more than a line of a page?"""
+    return len(FormulaLayout(Style()).text(e)) > WIDE
