@@ -17,6 +17,7 @@ from machinery.models import write_models
 from machinery.reference import write_reference
 
 import tcalc as tc
+from tcalc.languages.writing.where import is_wide
 
 project = "tcalc"
 author = "The tcalc authors"
@@ -52,7 +53,7 @@ sphinx_gallery_conf = {
     "abort_on_example_error": True,
 }
 # A formula at the end of a cell is shown as such: what notebooks typeset, browsers set from MathML.
-tc.Expr._repr_html_ = lambda e: tc.to_mathml(e, where=True)  # type: ignore[attr-defined]
+tc.Expr._repr_html_ = lambda e: tc.to_mathml(e, where=is_wide(e))  # type: ignore[attr-defined]
 
 
 def setup(app: Any) -> None:

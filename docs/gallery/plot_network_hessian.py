@@ -23,7 +23,7 @@ tc.hessian(loss, c)
 
 # %%
 
-print(tc.jacobian(tc.grad(loss, b), c))
+tc.jacobian(tc.grad(loss, b), c)
 
 # %%
 # Gradient descent on a curve, and the eigenvalues of the Hessian before and after.

@@ -162,6 +162,19 @@ class Latex(Typeset):
         return rope_text(text)
 
 
+class PageLatex(Latex):
+    """LaTeX for a page that may be narrow: what names stand for is told below the formula."""
+
+    def where(self, named: Sequence[tuple[str, Fragment]], last: Fragment) -> str:
+        if not named:
+            return self.statements(named, last)
+        told = [(self.symbols[name], " &= ", self.signed(p)) for name, p in named]
+        lines = join_ropes(
+            r" \\ ", [("& ", self.signed(last)), (r"\text{where } ", told[0]), *told[1:]]
+        )
+        return rope_text((r"\begin{aligned} ", lines, r" \end{aligned}"))
+
+
 def _aligned(tree: Any, texts: Sequence[str]) -> str:
     pairs = zip(places(tree), texts, strict=True)
     rows = r" \\ ".join([rf"{_operator(at)}\colon\quad & {text}" for at, text in pairs])
@@ -205,7 +218,8 @@ def to_latex(e: Expr, where: bool = False) -> str:
 
 @of_nests(_aligned)
 def _of_page(e: Expr) -> str:
-    return to_latex(e, where=is_wide(chosen(e)))
+    form = chosen(e)
+    return formula_text(form, PageLatex(), is_wide(form))
 
 
 def repr_latex(e: Expr) -> str:

@@ -97,9 +97,13 @@ class FormulaLayout:
 
     def statement(self, node: Expr, form: NodeForm) -> NodeForm:
         name = self.new_name(node)
-        self.named.append((name, form.plain))
+        symbol = self.style.name(name)
         self.replaced.add(id(node))
-        return self.settled(node, self.style.name(name), None)
+        if node.ndim == 2 and form.reads_turned:
+            self.named.append((name, form.turned))
+            return self.settled(node, self.style.transpose(symbol), symbol)
+        self.named.append((name, form.plain))
+        return self.settled(node, symbol, None)
 
     def new_name(self, node: Expr) -> str:
         return f"{self.prefix}{len(self.named) + 1}"
@@ -391,10 +395,6 @@ class FormulaLayout:
             return "".join([letters[k] for k in range(op.ndim)]), fragment
         if op.ndim == 2 and (1, 0) in symmetries(op):
             return "".join(sorted(word, key=INDEX_LETTERS.find)), form.plain
-        if (
-            op.ndim == 2
-            and self.matrix
-            and fewer_transposes(form.plain, form.turned) is not form.plain
-        ):
+        if op.ndim == 2 and self.matrix and form.reads_turned:
             return word[::-1], form.turned
         return word, form.plain

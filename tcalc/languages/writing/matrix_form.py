@@ -53,6 +53,11 @@ class NodeForm(NamedTuple):
     matrix: bool = True
     spread: tuple[Fragment, Coef] | None = None
 
+    @property
+    def reads_turned(self) -> bool:
+        """Has the row or the transposed matrix fewer transposes in it?"""
+        return fewer_transposes(self.plain, self.turned) is not self.plain
+
 
 def fewer_transposes(a: Fragment, b: Fragment) -> Fragment:
     return b if (b.flips, b.size) < (a.flips, a.size) else a
