@@ -25,6 +25,7 @@ with _resting_collector(lasting=True):
     from .ops.axes import *
     from .ops.bessel import *
     from .ops.constructors import *
+    from .ops.cumulative import *
     from .ops.declared import elementwise as elementwise
     from .ops.diagonals import *
     from .ops.differences import *
@@ -37,6 +38,7 @@ with _resting_collector(lasting=True):
     from .ops.matrix.inverse import *
     from .ops.matrix.norms import *
     from .ops.ordering import *
+    from .ops.polynomials import *
     from .ops.products import *
     from .ops.reductions import *
     from .ops.reshape import *

@@ -70,6 +70,44 @@ def softmax(a: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("argsort(X, axis=2)", "argsort: axis 2 is out of range for 2 axes"),
+        ("argsort(X, axis=(0, 1))", "argsort: it takes no `axis=(0, 1)`"),
+        ("argsort(X, order=0)", "argsort: it takes no `order=0`"),
+        ("argsort(X, axis=0, axis=1)", "argsort: it takes no `axis=1`"),
+        ("argsort(X, 1)", "argsort: it has 0 parameters behind its operands, not 1"),
+        ("cholesky(X, axis=0)", "cholesky: it takes no `axis=0`"),
+        ("cumsum(x, reverse=1)", "cumsum: it takes no `reverse=1`"),
+    ],
+)
+def test_what_a_function_does_not_take_is_named(text: str, message: str) -> None:
+    with pytest.raises(tc.Error) as caught:
+        tc.parse(text)
+    assert str(caught.value).splitlines()[0] == f"1:1: {message}"
+
+
+@pytest.mark.parametrize(
+    ("text", "latex"),
+    [
+        ("max(X, axis=0)", r"\max_{\mathrm{columns}}(X)"),
+        ("cumsum(X, axis=1)", r"\operatorname{cumsum}_{\mathrm{rows}}(X)"),
+        ("revcumsum(2*cumsum(X, axis=0), axis=0)", None),
+        ("cumsum(x)", r"\operatorname{cumsum}(x)"),
+        ("argsort(A*X, axis=0)", None),
+        ("hardmax(A*X, axis=0)*hardmax(X, axis=1)'", None),
+        ("logsumexp(X*A', axis=1)", None),
+    ],
+)
+def test_functions_along_axes_are_printed_as_written(text: str, latex: str | None) -> None:
+    shapes = {"A": ("m", "m") if "A*X" in text else ("k", "n"), "X": ("m", "n"), "x": ("n",)}
+    e = tc.parse(text, **shapes)
+    assert str(e) == text
+    assert tc.parse(str(e), **shapes) is e
+    assert latex is None or tc.to_latex(e) == latex
+
+
+@pytest.mark.parametrize(
     ("text", "expected"),
     [
         ("sum(X, axis=0)", X.sum(0)),
@@ -81,6 +119,11 @@ def softmax(a: np.ndarray) -> np.ndarray:
         ("norm1(X, axis=1)", np.abs(X).sum(1)),
         ("cumsum(X, axis=0)", X.cumsum(0)),
         ("cumsum(X, axis=1)", X.cumsum(1)),
+        ("revcumsum(X, axis=0)", X[::-1].cumsum(0)[::-1]),
+        ("argsort(X.*X, axis=0)", (X * X).argsort(0)),
+        ("argmax(X.*X, axis=0)", (X * X).argmax(0)),
+        ("argmin(X.*X, axis=-1)", (X * X).argmin(1)),
+        ("hardmax(X, axis=0)", (X.max(0) == X) * 1.0),
         ("std(X, axis=0)", X.std(0)),
         ("softmax(X)", softmax(X)),
         ("softmax(X, axis=0)", softmax(X.T).T),

@@ -71,7 +71,6 @@ def families() -> list[Op]:
 ROWS = families()
 
 PARAMS: dict[str, tuple[Any, ...]] = {
-    "cumsum": (True,),
     "symmetric_part": (2,),
     "extractdiag": (1,),
     "extracttrian": (0, False),

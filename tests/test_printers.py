@@ -106,11 +106,9 @@ def test_entries_of_sums_in_sums_are_written_once(monkeypatch: pytest.MonkeyPatc
 
 
 def test_latex_of_parameters_and_outputs() -> None:
-    assert tc.to_latex(tc.logsumexp(A, axis=-1)) == (
-        r"\operatorname{logsumexp}_{\mathrm{last\,axis}}(A)"
-    )
+    assert tc.to_latex(tc.logsumexp(A, axis=-1)) == (r"\operatorname{logsumexp}_{\mathrm{rows}}(A)")
     assert tc.to_latex(tc.max(R, axis=(1, 2))) == r"\max_{\mathrm{last\,2\,axes}}(R)"
-    assert tc.to_latex(tc.norm(A, axis=1)) == r"\|A\|_{\mathrm{last\,axis}}"
+    assert tc.to_latex(tc.norm(A, axis=1)) == r"\|A\|_{\mathrm{rows}}"
     factors = [tc.to_latex(part) for part in (*lq(A), *eigh(S))]
     names = [r"L_{\mathrm{lq}}", r"Q_{\mathrm{lq}}", r"\lambda", r"V_{\mathrm{eig}}"]
     wanted = [rf"{name}({'AASS'[k]})" for k, name in enumerate(names)]

@@ -29,7 +29,8 @@ TOPICS: dict[str, tuple[str, ...]] = {
         "ops.declared", "ops.arithmetic",
     ),
     "Reductions, orders, statistics": (
-        "ops.reductions", "ops.statistics", "ops.ordering", "ops.differences",
+        "ops.reductions", "ops.cumulative", "ops.statistics", "ops.ordering", "ops.differences",
+        "ops.polynomials",
     ),
     "Products and norms": ("ops.einsum", "ops.products", "ops.matrix."),
     "Shapes, parts, joining": ("ops.",),

@@ -12,7 +12,7 @@ from ..graph.extents import ONE, Coef, Extent, extent_of, show_shape
 from ..graph.nodes import Add, Apply, Const, Einsum, Expr, Labels, Part, Var, postorder
 from ..graph.normal import bare
 from ..graph.operators import Loop
-from ..languages.writing.gathers import call_parameters
+from ..languages.writing.calls import call_parameters
 from ..languages.writing.loops import loop_of, loop_word, range_of
 from ..languages.writing.notation import MAX_SHOWN, index_letters
 from ..plan.lowering.make import make_plan, operations_by_node

@@ -17,6 +17,7 @@ from ..ops import (
     axes,
     bessel,
     constructors,
+    cumulative,
     diagonals,
     differences,
     einsum,
@@ -26,6 +27,7 @@ from ..ops import (
     indexing,
     joining,
     ordering,
+    polynomials,
     products,
     reductions,
     reshape,
@@ -41,9 +43,9 @@ from . import adapters
 Function = Callable[..., Any]
 
 _ARRAYS = (
-    arithmetic, axes, constructors, diagonals, differences, einsum, elementwise, entrywise,
-    indexing, joining, ordering, products, reductions, reshape, scans, special, stacking,
-    statistics, triangles, views,
+    arithmetic, axes, constructors, cumulative, diagonals, differences, einsum, elementwise,
+    entrywise, indexing, joining, ordering, polynomials, products, reductions, reshape, scans,
+    special, stacking, statistics, triangles, views,
 )  # fmt: skip
 _MATRICES = (
     arithmetic, cholesky, diagonals, eigh, inverse, lapack_names, lq, norms, products, svd, views,
@@ -83,7 +85,7 @@ FUNCTIONS: dict[str, Function] = {
     "row_stack": stacking.vstack,
     "permute_dims": views.transpose,
     "trapz": differences.trapezoid,
-    **dict.fromkeys(("cumulative_sum",), reductions.cumsum),
+    **dict.fromkeys(("cumulative_sum",), cumulative.cumsum),
     **dict.fromkeys(("cumulative_prod",), scans.cumprod),
     **dict.fromkeys(
         (
@@ -152,7 +154,7 @@ REDUCE: dict[str, Function] = {
     "logical_and": adapters.all,
     "logical_or": adapters.any,
 }
-ACCUMULATE: dict[str, Function] = {"add": reductions.cumsum, "multiply": scans.cumprod}
+ACCUMULATE: dict[str, Function] = {"add": cumulative.cumsum, "multiply": scans.cumprod}
 
 #: What to write instead of functions that depend on more than shapes.
 REPLACEMENTS = {
@@ -165,7 +167,25 @@ REPLACEMENTS = {
         ("put", "put_along_axis", "place", "putmask", "copyto", "fill_diagonal"),
         "where(condition, a, b), or stack and concatenate parts",
     ),
-    **dict.fromkeys(("bincount", "add.at"), "segment_sum"),
+    **dict.fromkeys(("bincount", "add.at", "add.reduceat"), "segment_sum"),
+    **dict.fromkeys(
+        ("logaddexp.accumulate", "maximum.accumulate", "minimum.accumulate"),
+        "a loop: fold(step, start, n, history=True)",
+    ),
+    **dict.fromkeys(("polynomial.polynomial.polyval", "polyder", "polyint"), "polyval or vander"),
+    "polyfit": "linalg.lstsq of vander(x, degree + 1)",
+    "logspace": "base ** linspace(start, stop, num)",
+    "geomspace": "exp(linspace(log(start), log(stop), num))",
+    "copysign": "abs(a) * where(b < 0, -1, 1)",
+    "insert": "concatenate parts",
+    "trim_zeros": "a slice",
+    "resize": "tile and reshape",
+    "choose": "where(condition, a, b), or stack(arrays)[index]",
+    "modf": "trunc(x) and x - trunc(x)",
+    "nanquantile": "quantile of where(isnan(x), instead, x)",
+    "nanmedian": "median of where(isnan(x), instead, x)",
+    "nanpercentile": "percentile of where(isnan(x), instead, x)",
+    "histogram": "comparisons: sum((low <= x[:, None]) & (x[:, None] < high), 0)",
     **dict.fromkeys(("array_equal", "allclose", "isclose"), "values: call the expression first"),
     **dict.fromkeys(("save", "savez", "savetxt", "array2string"), "values: call it first"),
     "linalg.eig": "linalg.eigh of a symmetric matrix: other eigenvalues may be complex",

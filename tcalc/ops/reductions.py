@@ -12,7 +12,7 @@ import numpy as np
 
 from ..graph.applications import apply
 from ..graph.extents import ONE, Extent, Shape
-from ..graph.nodes import Apply, Expr
+from ..graph.nodes import Expr
 from ..graph.normal import einsum, view
 from ..graph.operators import Kernels, Meaning, Op, Spelling
 from ..graph.orientation import inverse_permutation
@@ -25,7 +25,6 @@ from .elementwise import (
     equal,
     exp,
     less,
-    less_equal,
     log,
     not_equal,
     power,
@@ -35,12 +34,10 @@ from .elementwise import (
     where,
 )
 from .elementwise_row import NONNEGATIVE, UNIT
-from .reshape import ravel
 from .views import ones
 
 __all__ = [
     "arange",
-    "cumsum",
     "hardmax",
     "hardmin",
     "log_softmax",
@@ -327,27 +324,6 @@ def _power_norm(e: Expr, ord: int | float, axes: list[int]) -> Expr:
     return found * arithmetic.sum(top, axes)
 
 
-# --- cumulative sums ------------------------------------------------------------------------------
-
-
-def _cumulate(xp: Any, params: tuple[Any, ...], x: Any) -> Any:
-    return xp.flip(xp.cumsum(xp.flip(x, -1), -1), -1) if params[0] else xp.cumsum(x, -1)
-
-
-def _moved(row: Op, e: Expr, core: int, params: tuple[Any, ...]) -> Expr:
-    """A row with one core axis, applied to axis `core` of e."""
-    order = [k for k in range(e.ndim) if k != core] + [core]
-    return view(apply(row, view(e, order), params=params), inverse_permutation(order))
-
-
-def _push(k: int, tangent: Expr, node: Apply) -> Expr:
-    return _moved(node.op, tangent, node.ndim - 1, node.params)
-
-
-def _pull(k: int, cotangent: Expr, node: Apply) -> Expr:
-    return _moved(node.op, cotangent, cotangent.ndim - 1, (not node.params[0],))
-
-
 IOTA = Op(
     "iota", (),
     Meaning((), shape=lambda params: (params[0],)),
@@ -361,31 +337,3 @@ IOTA = Op(
 def arange(n: Extent) -> Expr:
     """0, 1, … n - 1 as a vector."""
     return apply(IOTA, params=(check_extent(n, "the extent of arange"),))
-
-
-def _triangle(x: Expr, y: Expr) -> Expr:
-    """Ones where the summed index is not behind the other: the Jacobian of a cumulative sum."""
-    n, count = x.ndim, arange(x.shape[-1])
-    extents: dict[int, Extent] = {**dict(enumerate(x.shape)), n: x.shape[-1]}
-    column, row = (einsum([count], [(k,)], (n - 1, n), ONE, extents) for k in (n, n - 1))
-    return einsum([less_equal(column, row)], [(n - 1, n)], range(n + 1), ONE, extents)
-
-
-CUMSUM = Op(
-    "cumsum", (1,),
-    Meaning(
-        (_triangle,), shape=_same_shape, domain=((-2.0, 2.0),), pushforward=_push, pullback=_pull,
-    ),
-    Kernels(_cumulate),
-    Spelling(r"\operatorname{{cumsum}}({0})"),
-    params=((False,), (True,)),
-)  # fmt: skip
-
-
-@public
-def cumsum(a: object, axis: int | None = None) -> Expr:
-    """Partial sums along an axis, without one of all entries in C order."""
-    e = as_expr(a)
-    if axis is None and e.ndim != 1:
-        e = ravel(e)
-    return _moved(CUMSUM, e, chosen_axes(axis, e.ndim, "cumsum")[0], (False,))

@@ -36,7 +36,9 @@ __all__ = [
     "nanmax",
     "nanmean",
     "nanmin",
+    "nanstd",
     "nansum",
+    "nanvar",
 ]
 
 
@@ -101,6 +103,22 @@ def nanmean(a: object, axis: Axis = None, keepdims: bool = False) -> Expr:
     """The mean of the entries that are not nan."""
     present = sum(logical_not(isnan(as_expr(a))), axis, keepdims)
     return divide(nansum(a, axis, keepdims), present)
+
+
+@public
+def nanvar(a: object, axis: Axis = None, ddof: float = 0, keepdims: bool = False) -> Expr:
+    """The variance of the entries that are not nan."""
+    e = as_expr(a)
+    present = logical_not(isnan(e))
+    from_mean = where(present, subtract(e, nanmean(e, axis, keepdims=True)), 0.0)
+    count = subtract(sum(present, axis, keepdims), ddof)
+    return divide(sum(multiply(from_mean, from_mean), axis, keepdims), count)
+
+
+@public
+def nanstd(a: object, axis: Axis = None, ddof: float = 0, keepdims: bool = False) -> Expr:
+    """The standard deviation of the entries that are not nan."""
+    return sqrt(nanvar(a, axis, ddof, keepdims))
 
 
 @public

@@ -245,6 +245,7 @@ FUNCTIONS: dict[str, Callable[..., Value]] = {
     "softmax": _alike(jax.nn.softmax),
     "log_softmax": _alike(jax.nn.log_softmax),
     "cumsum": _alike(jnp.cumsum),
+    "revcumsum": _alike(lambda x: jnp.flip(jnp.cumsum(jnp.flip(x)))),
     "inv": _matrix(jnp.linalg.inv),
     "adj": _matrix(_adjugate),
     "expm": _matrix(linalg.expm),

@@ -32,7 +32,7 @@ from ..reading.declarations import declared_variables, keeping_used
 from ..reading.library import LIBRARY
 from ..reading.loops import LoopLanguage, with_loops
 from ..reading.numbers import NUMBERS
-from ..reading.row_calls import called_row, option
+from ..reading.row_calls import called_row, options
 from ..reading.rows import row_named
 from ..reading.tree import Node
 from .syntax import FUNCTIONS_TOO, LEXICON, einsum_syntax_tree
@@ -310,7 +310,7 @@ class _ExpressionBuilder:
             return self.library(f"{name}imum", *args)
         if name not in LIBRARY or name == "const":
             raise self.tree.error(self.unknown(node), node.at)
-        return self.library(name, *args, **dict(map(option, texts)))
+        return self.library(name, *args, **options(LIBRARY[name], texts))
 
     def unknown(self, node: Node) -> str:
         if node.name in self.variables or any(s.name == node.name for s in self.tree.statements):

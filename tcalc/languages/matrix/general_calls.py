@@ -17,7 +17,7 @@ from ...ops.joining import widened
 from ...support.errors import Error, LimitError, ParseError, ShapeError
 from ..reading.calls import ArrayTree
 from ..reading.library import LIBRARY
-from ..reading.row_calls import called_row, option
+from ..reading.row_calls import called_row, options
 from ..reading.rows import row_named
 from ..reading.tree import Node
 from .functions import implementation, library_name, signature_of
@@ -100,7 +100,7 @@ def _value(
     by_name = texts and "=" in texts[0] and "==" not in texts[0]
     if by_name and len(texts) == 1 and named in LIBRARY:
         call = WITH_AXES.get(node.name) or implementation(node.name)
-        whole: Expr = call(*args, **dict([option(texts[0])]))
+        whole: Expr = call(*args, **options(call, texts))
         return whole
     if row is None or (not texts and row.parameters and named in LIBRARY):
         if texts and named not in LIBRARY:

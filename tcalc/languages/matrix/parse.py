@@ -121,7 +121,6 @@ class _ExpressionBuilder:
             "vector": self.filled,
             "matrix": self.filled,
             "kron": self.kronecker,
-            "cumsum": lambda node, a, *p: apply(TABLE["cumsum"], a, params=p or (False,)),
             "norm": lambda node, a, *p: _call("norm" if a.shape else "abs", a, *p),
             "norm1": lambda node, a: _call("sum", _call("abs", a)),
             "norm2": lambda node, a: _call("norm" if a.shape else "abs", a),

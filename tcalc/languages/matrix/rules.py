@@ -115,7 +115,7 @@ def weighted_type(context: TypingContext, node: Node) -> Type:
 
 def vector_type(context: TypingContext, node: Node) -> Type:
     """Functions along the last axis, as NumPy's: of every row of a matrix."""
-    if context.kind(node.args[0]) == "scalar" or node.name == "cumsum":
+    if context.kind(node.args[0]) == "scalar" or node.name.endswith("cumsum"):
         return context.only(node, ("column", "row"), "a column or a row; of others, say axis=")
     return context.first(node)
 

@@ -9,6 +9,7 @@ from typing import Any
 from ...ops import (
     arithmetic,
     bessel,
+    cumulative,
     diagonals,
     einsum,
     elementwise,
@@ -38,8 +39,8 @@ from ...ops.matrix import (
 )
 
 MODULES = (
-    arithmetic, views, elementwise, entrywise, special, bessel, incomplete, reductions, reshape,
-    diagonals, packed, indexing, products, einsum,
+    arithmetic, views, elementwise, entrywise, special, bessel, incomplete, reductions, cumulative,
+    reshape, diagonals, packed, indexing, products, einsum,
     adjugate, inverse, cholesky, triangular, eigh, svd, lq, functions, norms, lapack_names,
     symmetric,
 )  # fmt: skip

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from inspect import signature
 from typing import Any
 
 from ...graph.applications import apply
 from ...graph.extents import Extent, affine_extent, form_of
 from ...graph.nodes import Expr
+from ...graph.normal import view
 from ...graph.operators import Indicator
+from ...graph.orientation import inverse_permutation
 from ...integers.affine import Congruence, Constraint, Guard
+from ...ops.arithmetic import chosen_axes
 from ...ops.indicator import CheckedAccess
 from ...ops.matrix.eigh import eigh
 from .lexer import WORDS
@@ -19,6 +23,7 @@ from .rows import RowCall, applied_row
 _WHOLE = re.compile(r"[+-]?\d{1,18}")
 _COMPARED = re.compile(r"(.*?)(==|>=)(.*)")
 _MODULO = re.compile(r"(.*) mod (\d+) == 0")
+_OPTION = re.compile(r"\w+\s*=(?!=)")
 _INSIDE = re.compile(r"0 <= (.*) < (.*)")
 
 
@@ -51,15 +56,32 @@ def called_row(
     shown = row.op.spelling.shown
     if shown and len(operands) == len(shown):  # the others are functions of the first
         operands = [operands[0], *eigh(operands[0]), *operands[1:]]
-    core = row.op.core[:1]
     if isinstance(row.op, Indicator):
         return apply(row.op, params=_conditions(texts))
     named = bool(texts) and texts[0].startswith("axis")
-    params: list[Any] = [_parameter(text) for text in texts[named:]]
-    if core == (-1,):
-        params.insert(0, max(1, texts[0].count("-")) if named else operands[0].ndim)
-    params = [formula(p) if isinstance(p, _FormulaText) else p for p in params]
-    return applied_row(row, operands, params)
+    given = [_parameter(text) for text in texts[named:]]
+    params = [formula(p) if isinstance(p, _FormulaText) else p for p in given]
+    other = next((text for text in texts[named:] if _OPTION.match(text)), None)
+    if other is not None:
+        raise ValueError(f"it takes no `{other}`")
+    if not named:
+        whole = [operands[0].ndim] if row.op.core[:1] == (-1,) else []
+        return applied_row(row, operands, [*whole, *params])
+    return _along(row, operands, texts[0], params)
+
+
+def _along(row: RowCall, operands: Sequence[Expr], text: str, params: Sequence[Any]) -> Expr:
+    """The row applied along axes of its operands, which are those of one shape."""
+    name, axes = _option(text)
+    core, ndim = row.op.core[:1], operands[0].ndim
+    count = 1 if isinstance(axes, int) else len(axes)
+    if name != "axis" or core not in ((-1,), (1,)) or (core == (1,) and count > 1):
+        raise ValueError(f"it takes no `{text}`")
+    last = chosen_axes(axes, ndim, row.op.name)
+    order = [k for k in range(ndim) if k not in last] + sorted(last)
+    moved = [view(e, order) if e.ndim == ndim else e for e in operands]
+    found = applied_row(row, moved, [count, *params] if core == (-1,) else params)
+    return view(found, inverse_permutation(order)) if found.ndim == ndim else found
 
 
 def _parameter(text: str) -> Any:
@@ -81,13 +103,26 @@ def _parameter(text: str) -> Any:
         return _FormulaText(text)
 
 
-def option(text: str) -> tuple[str, Any]:
-    """What a function of the library takes by name, such as `axis=-1`."""
+def _option(text: str) -> tuple[str, Any]:
+    """A parameter by its name, such as `axis=-1`."""
     name, equals, value = text.partition("=")
     found = _parameter(value.strip())
     if not equals or isinstance(found, _FormulaText):
         raise ValueError(f"expected a parameter by its name, such as axis=0, not `{text}`")
     return name.strip(), found
+
+
+def options(function: Callable[..., Any], texts: Sequence[str]) -> dict[str, Any]:
+    """What a function of the library is given by name; ValueError where it takes no such."""
+    found: dict[str, Any] = {}
+    for text in texts:
+        name, value = _option(text)
+        try:
+            signature(function).bind_partial(**{name: value})
+        except TypeError:
+            raise ValueError(f"it takes no `{text}`") from None
+        found[name] = value
+    return found
 
 
 def _conditions(texts: Sequence[str]) -> tuple[Any, ...]:

@@ -44,9 +44,8 @@ TEMPLATES: dict[str, Template] = {
     "norm2": "_norm2({0}, {axes})",
     "logsumexp": "special.logsumexp({0}, axis={axes})",
     "weighted_logsumexp": "special.logsumexp({0}, axis={axes}, b={1})",
-    "cumsum": lambda backward: "np.cumsum({0}[..., ::-1], axis=-1)[..., ::-1]"
-    if backward == "True"
-    else "np.cumsum({0}, axis=-1)",
+    "cumsum": "np.cumsum({0}, axis=-1)",
+    "revcumsum": "np.cumsum({0}[..., ::-1], axis=-1)[..., ::-1]",
     "iota": "np.arange({p[0]})",
     "merge_axes": "_merge({0}, {p[0]}, {p[1]})",
     "selection": "np.asarray({0})[..., None] % {p[0]} == np.arange({p[0]})",

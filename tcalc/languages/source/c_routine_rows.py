@@ -63,7 +63,8 @@ ROUTINES: dict[str, Routine] = {
         name: Routine(f"row_{name}({{size}}, {{0}}, {{out}})", (-1,))
         for name in ("hardmax", "hardmin")
     },
-    "cumsum": Routine("row_cumsum({n}, {0}, {out}, {p[0]})", (1,)),
+    "cumsum": Routine("row_cumsum({n}, {0}, {out}, 0)", (1,)),
+    "revcumsum": Routine("row_cumsum({n}, {0}, {out}, 1)", (1,)),
     "gaps": Routine("gaps({n}, {0}, {out}, {p[0]})", (1,), fails=True),
     "svd_gaps": Routine("svd_gaps({n}, {0}, {out}, {p[0]})", (1,), fails=True),
     "svd_reciprocal": Routine("svd_reciprocal({n}, {0}, {out}, {p[0]})", (1,), fails=True),

@@ -74,11 +74,8 @@ TEMPLATES: dict[str, str | Callable[..., str]] = {
     "weighted_logsumexp": "logsumexp({0}, {axes}, {1})",
     "hardmax": "shares(maximum, {0}, {axes})",
     "hardmin": "shares(minimum, {0}, {axes})",
-    "cumsum": lambda backward: (
-        "reverse(cumsum(reverse({0}, dims={axis}), dims={axis}), dims={axis})"
-        if backward == "true"
-        else "cumsum({0}, dims={axis})"
-    ),
+    "cumsum": "cumsum({0}, dims={axis})",
+    "revcumsum": "reverse(cumsum(reverse({0}, dims={axis}), dims={axis}), dims={axis})",
     "iota": "0:{p[0]} - 1",
     "merge_axes": "merge_axes({0}, {p[0]}, {p[1]})",
     # numbers alone

@@ -75,9 +75,8 @@ TEMPLATES: dict[str, str | Callable[..., str]] = {
     "weighted_logsumexp": "logsumexp({0}, {axes}, {1})",
     "hardmax": "shares({0}, {axes}, @max)",
     "hardmin": "shares({0}, {axes}, @min)",
-    "cumsum": lambda backward: "flip(cumsum(flip({0}, {axis}), {axis}), {axis})"
-    if backward == "true"
-    else "cumsum({0}, {axis})",
+    "cumsum": "cumsum({0}, {axis})",
+    "revcumsum": "flip(cumsum(flip({0}, {axis}), {axis}), {axis})",
     "iota": "(0:{p[0]} - 1)'",
     "merge_axes": lambda core, target: (
         f"merge({{0}}, {core}, [{target.strip('[(,)]')}], {{before}})"

@@ -67,16 +67,13 @@ class Torch(ArrayLanguage):
         " * torch.exp(_log_beta({0}, {1}))",
         "betaln": "_log_beta({0}, {1})",
         "cbrt": "torch.sign({0}) * torch.abs({0}) ** (1 / 3)",
-        "cumsum": lambda backward: (
-            "torch.cumsum({0}.flip(-1), dim=-1).flip(-1)"
-            if backward == "True"
-            else "torch.cumsum({0}, dim=-1)"
-        ),
+        "cumsum": "torch.cumsum({0}, dim=-1)",
         "erfcinv": "-torch.special.ndtri({0} / 2) * 0.5**0.5",
         "gamma": "_gamma_sign({0}) * torch.exp(torch.lgamma({0}))",
         "gammasgn": "_gamma_sign({0})",
         "polygamma": "_polygamma({0}, {1})",
         "prod": "{0}.flatten({first}).prod(dim=-1)",
+        "revcumsum": "torch.cumsum({0}.flip(-1), dim=-1).flip(-1)",
         "rgamma": "_gamma_sign({0}) * torch.exp(-torch.lgamma({0}))",
         "selection": "{0}[..., None] % {p[0]} == torch.arange({p[0]}, device=device)",
         "spherical_jn": "_by_host(scipy.special.spherical_jn, {0}.long(), {1})",

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping
-from typing import Any
 
 from ...graph.extent_forms import floor_divided
 from ...graph.extents import ONE, Extent, extent_from, form_of
 from ...graph.nodes import Apply, Einsum, Expr, Labels
 from ...graph.normal import einsum, view
-from ...graph.operators import batch_axes
 from ...graph.products import LabelledExpr, indicates, selects
 from ...integers.affine import Affine, Constraint, Guard
 from ...ops.indexing import getitem
@@ -328,18 +326,3 @@ def as_segment_sum(node: Einsum) -> SegmentSum | None:
         perm = tuple([order.index(label) for label in node.out])
         return SegmentSum(summand, op.args[0], node.extents[value], perm)
     return None
-
-
-def call_parameters(node: Apply) -> list[tuple[str, Any]]:
-    """Parameters as further arguments; the axes of a core where there are others before it."""
-    op = node.op
-    if not op.spelling.parameters:
-        return []
-    shown: list[tuple[str, Any]] = []
-    params = node.params
-    if op.core and set(op.core) in ({-1}, {1}):
-        count = params[0] if op.core[0] == -1 else 1
-        params = params[1:] if op.core[0] == -1 else params
-        if batch_axes(node):
-            shown.append(("axis", -1 if count == 1 else tuple(range(-count, 0))))
-    return shown + [("", value) for value in params]

@@ -15,6 +15,7 @@ from ...graph.products import indicates, symmetries, zeros_node
 from ...support.limits import spend
 from . import gathers
 from .abbreviations import abbreviation, spread_form, spread_of
+from .calls import call_parameters, whole_call
 from .comparisons import sides
 from .einsum_forms import merged, named, opened, ordered
 from .factors import Factors, OpenedProducts, is_quotient
@@ -175,11 +176,8 @@ class FormulaLayout:
         if indicates(node):
             rows = self.indexed(node) if self.matrix and self.style.rows else None
             return rows or self.settled(node, self.style.indicator(node.params), None)
-        extra = gathers.call_parameters(node)
         if not node.op.elementwise or not node.args:
-            args = [self.forms[id(arg)].plain for arg in node.args]
-            args = [args[k] for k in self.style.shown(node.op)] or args
-            return self.settled(node, self.style.call(node.op, extra, args, [False]), None)
+            return self.settled(node, *whole_call(node, self.forms, self.style, self.matrix))
 
         short = abbreviation(node) if self.matrix else None
         if short is not None:
@@ -193,6 +191,8 @@ class FormulaLayout:
 
         if self.matrix and (moved := sides(node, self.forms)) is not None:
             return self.settled(node, self.style.compared(*moved), None)
+
+        extra = call_parameters(node)
 
         def called(fragments: list[Fragment], scalar: list[bool]) -> Fragment:
             return self.style.call(node.op, extra, fragments, scalar)
@@ -209,7 +209,7 @@ class FormulaLayout:
             fragment = repeated(node, loop, self.style, self.names, forms, settled, self.inner)
             return self.settled(node, fragment, None)
         args = [self.forms[id(arg)].plain for arg in whole.args]
-        output = self.style.output(whole.op, node.index, gathers.call_parameters(whole), args)
+        output = self.style.output(whole.op, node.index, call_parameters(whole), args)
         return self.settled(node, output, None)
 
     def inner(

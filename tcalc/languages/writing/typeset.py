@@ -47,6 +47,9 @@ INVERSE = [("", "0"), ("^{-1}", "")]
 #: Comparisons whose signs are not those of text.
 SIGNS = {"<=": r" \le ", ">=": r" \ge ", "==": " = ", "!=": r" \ne "}
 
+#: What a function of a matrix is taken of, by the axis along which it runs.
+SIDES = {0: "columns", 1: "rows"}
+
 
 class Typeset(Marks):
     """Mathematical notation, from the marks of one language."""
@@ -281,6 +284,8 @@ class Typeset(Marks):
     def parameter(self, key: str, value: Any) -> Rope:
         """A parameter of an operator as part of its subscript; axes are the last ones."""
         if key == "axis":
+            if value in SIDES:
+                return self.words(SIDES[value])
             count = len(value) if isinstance(value, tuple) else 1
             return self.words("last axis" if count == 1 else f"last {count} axes")
         if isinstance(value, bool):
