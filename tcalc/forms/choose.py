@@ -13,6 +13,7 @@ from ..support.limits import attempted, exhausted
 
 # Imported for the laws that they put into the table.
 from . import (  # noqa: F401
+    common_exponentials,
     common_factors,
     conditions,
     denominators,

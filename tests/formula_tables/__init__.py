@@ -6,7 +6,17 @@ The forms are written down independently of what the library prints:
 
 from __future__ import annotations
 
-from . import control, determinants, entries, learning, norms, regression, statistics, traces
+from . import (
+    control,
+    determinants,
+    entries,
+    learning,
+    norms,
+    prices,
+    regression,
+    statistics,
+    traces,
+)
 from .row import Formula
 
 TABLES = {
@@ -18,5 +28,6 @@ TABLES = {
     "learning": learning.ROWS,
     "control": control.ROWS,
     "entries": entries.ROWS,
+    "prices": prices.ROWS,
 }
 FORMULAS: tuple[Formula, ...] = tuple(row for rows in TABLES.values() for row in rows)
