@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
+from functools import partial
 from math import inf
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -192,9 +193,9 @@ CHECKS: dict[str, Callable[[Case], Iterator[tuple[Output, Any]]]] = {
     "compressed": compressed,
     "source": source,
     "matrix text": language(str, tc.parse),
-    "index text": language(tc.to_index, tc.parse_index),
+    "index text": language(partial(tc.to_index, computed=True), tc.parse_index),
     **(
-        {"einsum text": language(tc.to_einsum, tc.parse_einsum)}
+        {"einsum text": language(partial(tc.to_einsum, computed=True), tc.parse_einsum)}
         if hasattr(tc, "parse_einsum")
         else {}
     ),

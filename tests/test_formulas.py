@@ -57,6 +57,19 @@ def test_what_is_printed_is_read_back(table: str) -> None:
         )
 
 
+@pytest.mark.parametrize("table", TABLES)
+def test_texts_in_indices_are_read_back(table: str) -> None:
+    for row in TABLES[table]:
+        e = _derivative(row)
+        for write, read in ((tc.to_index, tc.parse_index), (tc.to_einsum, tc.parse_einsum)):
+            text = write(e)
+            again = read(text, **e.variables)
+            np.testing.assert_allclose(
+                _number(row, again), _number(row, e), rtol=1e-8, atol=1e-10, err_msg=text
+            )
+            assert "reciprocal" not in text, text
+
+
 def test_what_is_printed_is_short() -> None:
     long = [row.name for row in FORMULAS if len(str(_derivative(row))) > LONGEST]
     assert set(long) <= OPEN, long

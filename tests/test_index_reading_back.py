@@ -26,7 +26,7 @@ def data_of(e: tc.Expr) -> dict[str, Any]:
 
 
 def again(e: tc.Expr) -> tc.Expr:
-    return tc.parse_index(tc.to_index(e), **e.variables)
+    return tc.parse_index(tc.to_index(e, computed=True), **e.variables)
 
 
 def equal(e: tc.Expr) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,8 +22,8 @@ from tests.one_spelling import one_spelling
 
 LANGUAGES: dict[str, tuple[Callable[[Any], str], Callable[..., Expr]]] = {
     "matrix": (str, tc.parse),
-    "einsum": (tc.to_einsum, tc.parse_einsum),
-    "index": (tc.to_index, tc.parse_index),
+    "einsum": (partial(tc.to_einsum, computed=True), tc.parse_einsum),
+    "index": (partial(tc.to_index, computed=True), tc.parse_index),
 }
 RNG = np.random.default_rng(0)
 X, S0, A = RNG.normal(size=(4, 3)), RNG.normal(size=3), RNG.normal(size=(3, 3))

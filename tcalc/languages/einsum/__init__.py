@@ -1,4 +1,4 @@
 """The einsum language: syntax, shapes of undeclared names by use, rows by name; its printer.
 
-Reads integers, graph, ops, languages.reading, languages.writing.
+Reads integers, graph, ops, forms, languages.reading, languages.writing.
 """

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ...forms.choose import chosen
 from ...graph.nodes import Expr
 from ...graph.operators import Op
 from ..writing.chains import leading_sum
@@ -17,7 +18,7 @@ from ..writing.style import Style
 class EinsumStyle(Style):
     """Everything between operands acts entry by entry; calls show all that a row is given."""
 
-    pointwise_times = "*"
+    pointwise_times, pointwise_over = "*", "/"
 
     def power(self, p: Fragment, k: int, scalar: bool) -> Rope:
         return super().power(p, k, True)
@@ -51,8 +52,14 @@ class EinsumStyle(Style):
         return p
 
 
+class ComputedStyle(EinsumStyle):
+    """What is read back as the same node: quotients are calls."""
+
+    quotients = False
+
+
 @of_nests()
-def to_einsum(e: Expr) -> str:
+def to_einsum(e: Expr, computed: bool = False) -> str:
     """The expression in the einsum language: lines `name = expr`, then one expression.
 
     `parse_einsum` reads it.
@@ -61,6 +68,9 @@ def to_einsum(e: Expr) -> str:
     ----------
     e : Expr, or a nested tuple, list or dict of Expr
         Parts of a nest stand below each other, each with its variables or its place.
+    computed : bool
+        Write what is computed, with its guards at kinks and poles, which is read back as the same
+        node. Else, as in all formulas, the form is chosen that reads best.
 
     Returns
     -------
@@ -73,4 +83,10 @@ def to_einsum(e: Expr) -> str:
     >>> print(tc.to_einsum(tc.exp(A @ B)))
     exp(#('ik,kj->ij', A, B))
     """
-    return FormulaLayout(EinsumStyle(), matrix=False, limit=0).text(e)
+    if computed:
+        return FormulaLayout(ComputedStyle(), matrix=False, limit=0).text(e)
+    # Forms are chosen by their text in matrices, which what is computed may beat in indices.
+    texts = [
+        FormulaLayout(EinsumStyle(), matrix=False, limit=0).text(form) for form in (chosen(e), e)
+    ]
+    return min(texts, key=len)

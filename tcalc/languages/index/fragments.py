@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Sequence
+from fractions import Fraction
 
 import numpy as np
 
@@ -24,6 +25,8 @@ from ..writing.notation import (
     Rope,
     join_ropes,
 )
+
+MAX_DENOMINATOR = 99
 
 
 def signed(p: Fragment) -> Rope:
@@ -48,6 +51,26 @@ def sum_fragment(terms: Sequence[Fragment]) -> Fragment:
 
 def power_fragment(p: Fragment, power: int) -> Fragment:
     return p if power == 1 else Fragment((within(p, ATOM), f"^{power}"), POWER)
+
+
+def divided(coef: Coef) -> tuple[Coef, list[Fragment]]:
+    """A coefficient without its denominator, and that: 3/2 is not written as 1.5."""
+    if not math.isfinite(coef.value):
+        return coef, []
+    found = Fraction(coef.value).limit_denominator(MAX_DENOMINATOR)
+    if not found or found.denominator == 1 or float(found) != coef.value:
+        return coef, []
+    return coef._replace(value=found.numerator), [Fragment(str(found.denominator))]
+
+
+def over(above: Fragment, below: Sequence[Fragment]) -> Fragment:
+    """A quotient."""
+    if not below:
+        return above
+    under = scaled_fragment(Coef(), below)
+    above_line, below_line = (p._replace(negative=False) for p in (above, under))
+    text = within(above_line, PRODUCT), "/", within(below_line, POWER)
+    return Fragment(text, PRODUCT, negative=above.negative ^ under.negative)
 
 
 def scaled_fragment(coef: Coef, factors: Sequence[Fragment]) -> Fragment:

@@ -171,7 +171,7 @@ class FormulaLayout:
         return self.style.together(terms) if alike else self.style.add(terms)
 
     def apply(self, node: Apply) -> NodeForm:
-        if self.matrix and is_quotient(node) and (found := self.as_product(node)) is not None:
+        if is_quotient(node) and self.style.quotients and (found := self.as_product(node)):
             return found
         if indicates(node):
             rows = self.indexed(node) if self.matrix and self.style.rows else None
@@ -239,7 +239,8 @@ class FormulaLayout:
     def factors(self, node: Expr) -> Factors:
         """The factors of a product; quotients that have no name are opened in matrix notation."""
         closed, count = self.replaced | self.known, len(self.replaced)
-        return self.products.of(node, lambda e: self.matrix and id(e) not in closed, count)
+        opens = self.style.quotients
+        return self.products.of(node, lambda e: opens and id(e) not in closed, count)
 
     def product(self, node: Einsum) -> NodeForm:
         found = (self.matrix and self.indexed(node)) or self.as_product(node) or self.einsum(node)
@@ -319,8 +320,7 @@ class FormulaLayout:
         if isinstance(e, Einsum) and not named:
             return self.spelled(e, tuple([e.out[k] for k in perm]), depth)
         if isinstance(e, Add) and not named and depth < MAX_PUSHED:
-            terms = [self.turned(term, perm, depth + 1) for term in e.args]
-            return self.style.add(terms)
+            return self.style.add([self.turned(term, perm, depth + 1) for term in e.args])
         form = self.forms[id(e)]
         if perm == tuple(range(e.ndim)):
             return form.plain
@@ -351,7 +351,7 @@ class FormulaLayout:
                     for op, letters in opened(self.forms, node, arg, outside, fresh):
                         flat.append((letters, op))
         placed = ordered([self.placed(*item) for item in flat])
-        one = merged(self.style, placed, below) if self.matrix else placed
+        one = merged(self.style, placed, below) if self.matrix or below else placed
         words, fragments = [word for word, _ in one], [fragment for _, fragment in one]
         out = "".join([names[label] for label in result])
         standing = set("".join(words))

@@ -63,8 +63,8 @@ class Parts(NamedTuple):
 class Style:
     """How fragments are composed: here in the ASCII matrix language, in subclasses otherwise."""
 
-    pointwise_times = " .* "
-    pointwise_over = "./"
+    pointwise_times, pointwise_over = " .* ", "./"
+    quotients = True  #: Are quotients in products opened, and reciprocals factors below a line?
     maps_to = " -> "
     formed = 45  #: steps that the form of a node takes
     rows = True  #: Are indicators of slices written as rows of unit matrices?
