@@ -296,3 +296,12 @@ def test_powers_of_any_size_are_written(text: str) -> None:
             again = tc.parse(str(written), x=(), y=())
         at = {"x": 0.3, "y": 0.2}
         np.testing.assert_allclose(again(at), written(at), rtol=1e-10, equal_nan=True)
+
+
+def test_exponentials_on_diagonals_are_left_as_they_are() -> None:
+    x, y, X = tc.var("x", "n"), tc.var("y", "n"), tc.var("X", ("n", "n"))
+    e = tc.exp(X) * tc.exp(2 * X) + tc.diag(tc.exp(x))
+    assert str(e) == "exp(2*X) .* exp(X) + diag(exp(x))"
+    assert str(tc.diag(tc.exp(x + tc.log(y))) - tc.diag(y * tc.exp(x))) == "matrix(0, n, n)"
+    columns = tc.exp(x)[:, None] * tc.exp(X) - tc.exp(X + x[:, None])
+    assert str(columns) == "matrix(0, n, n)"

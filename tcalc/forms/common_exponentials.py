@@ -32,8 +32,8 @@ MAX_POWER = 3
 MAX_ROOT = 6
 
 
-class _TooLong(Exception):
-    """More terms than are looked at."""
+class _OtherForm(Exception):
+    """More terms than are looked at, or one that is not the product of its factors' entries."""
 
 
 def _expanded(e: Expr) -> list[Expr]:
@@ -41,11 +41,11 @@ def _expanded(e: Expr) -> list[Expr]:
     if isinstance(e, Add):
         found = [term for arg in e.args for term in _expanded(arg)]
         if len(found) > MAX_TERMS:
-            raise _TooLong
+            raise _OtherForm
         return found
     if isinstance(e, Apply) and e.op is LOG:
         return _opened_log(e)
-    product = factors_of_term(e)
+    product = _factors(e)
     if len(product.operands) == 1 and product.operands[0][0] is e:
         base, degree, rest = degree_of(e)
         if rest is not None or not isinstance(base, Add) or degree not in range(2, MAX_POWER + 1):
@@ -61,7 +61,7 @@ def _expanded(e: Expr) -> list[Expr]:
     for row in choices:
         count *= len(row)
     if count > MAX_TERMS:
-        raise _TooLong
+        raise _OtherForm
     spend("steps", 4 * count)
     return [
         _merged(built(product._replace(operands=list(operands))))
@@ -71,7 +71,7 @@ def _expanded(e: Expr) -> list[Expr]:
 
 def _opened_log(e: Apply) -> list[Expr]:
     """log(2 x^3/y) as log(2) + 3 log(x) - log(y)."""
-    product = atoms_of(e.args[0])
+    product = _factors(e.args[0])
     if product.coef.times or product.coef.over or product.coef.value <= 0:
         return [e]
     found = [] if product.coef.value == 1 else [log(filled(product.coef, e.shape))]
@@ -89,7 +89,7 @@ def _placed(op: Expr, word: Labels, out: Labels, like: Expr) -> Expr:
 
 def _merged(e: Expr) -> Expr:
     """A product with one power of each base."""
-    product = atoms_of(e)
+    product = _factors(e)
     found: dict[tuple[int, Labels], list[Expr]] = {}
     for op, word in product.operands:
         found.setdefault((id(degree_of(op)[0]), word), []).append(op)
@@ -122,7 +122,7 @@ class _Term(NamedTuple):
 
 
 def _split(term: Expr) -> _Term:
-    product = factors_of_term(term)
+    product = _factors(term)
     exponentials: list[LabelledExpr] = []
     others: list[LabelledExpr] = []
     exponent: list[Expr] = []
@@ -137,10 +137,12 @@ def _split(term: Expr) -> _Term:
     return _Term(tuple(exponentials), collected(exponent), tuple(others), product)
 
 
-def factors_of_term(term: Expr) -> Factors:
+def _factors(term: Expr) -> Factors:
     """Its factors, under the labels of its axes."""
     product = atoms_of(term)
     names = {label: k for k, label in enumerate(product.out)}
+    if len(names) < term.ndim:
+        raise _OtherForm
     words = [(op, tuple([names[label] for label in word])) for op, word in product.operands]
     extents = {names[label]: extent for label, extent in product.extents.items()}
     return Factors(words, tuple(range(term.ndim)), extents, product.coef)
@@ -150,7 +152,7 @@ def _as_powers(exponent: Sequence[Expr]) -> list[LabelledExpr] | None:
     """exp(2 log(x) - log(y)) as x^2 and 1/y; None where it has other terms."""
     found: list[LabelledExpr] = []
     for term in exponent:
-        product = factors_of_term(term)
+        product = _factors(term)
         plain = product.coef == Coef(product.coef.value) and len(product.operands) == 1
         op, word = product.operands[0] if plain else (term, ())
         if not isinstance(op, Apply) or op.op is not LOG:
@@ -169,11 +171,11 @@ def _as_powers(exponent: Sequence[Expr]) -> list[LabelledExpr] | None:
 def _of_one_exponential(e: Expr) -> Iterable[Expr | None]:
     """Terms with an exponential that is a multiple of another term's, where they merge then."""
     inside = {id(node) for node in postorder(e.args) if isinstance(node, Apply) and node.op is EXP}
-    if len(inside) < 2 or len(set(range(e.ndim))) < e.ndim:
+    if len(inside) < 2:
         return
     try:
         terms = [_split(term) for term in _expanded(e)]
-    except _TooLong:
+    except _OtherForm:
         return
     kinds: list[_Term] = []
     found: list[Expr] = []
