@@ -74,6 +74,8 @@ def softmax(a: np.ndarray) -> np.ndarray:
     [
         ("argsort(X, axis=2)", "argsort: axis 2 is out of range for 2 axes"),
         ("argsort(X, axis=(0, 1))", "argsort: it takes no `axis=(0, 1)`"),
+        ("argsort(X, axis=0.5)", "argsort: it takes no `axis=0.5`"),
+        ("argsort(X, axis=m)", "argsort: it takes no `axis=m`"),
         ("argsort(X, order=0)", "argsort: it takes no `order=0`"),
         ("argsort(X, axis=0, axis=1)", "argsort: it takes no `axis=1`"),
         ("argsort(X, 1)", "argsort: it has 0 parameters behind its operands, not 1"),

@@ -74,10 +74,12 @@ def _along(row: RowCall, operands: Sequence[Expr], text: str, params: Sequence[A
     """The row applied along axes of its operands, which are those of one shape."""
     name, axes = _option(text)
     core, ndim = row.op.core[:1], operands[0].ndim
-    count = 1 if isinstance(axes, int) else len(axes)
-    if name != "axis" or core not in ((-1,), (1,)) or (core == (1,) and count > 1):
+    given = axes if isinstance(axes, tuple) else (axes,)
+    places = all(isinstance(axis, int) for axis in given)
+    count = len(given)
+    if name != "axis" or not places or core not in ((-1,), (1,)) or (core == (1,) and count > 1):
         raise ValueError(f"it takes no `{text}`")
-    last = chosen_axes(axes, ndim, row.op.name)
+    last = chosen_axes(given, ndim, row.op.name)
     order = [k for k in range(ndim) if k not in last] + sorted(last)
     moved = [view(e, order) if e.ndim == ndim else e for e in operands]
     found = applied_row(row, moved, [count, *params] if core == (-1,) else params)
