@@ -305,3 +305,15 @@ def test_exponentials_on_diagonals_are_left_as_they_are() -> None:
     assert str(tc.diag(tc.exp(x + tc.log(y))) - tc.diag(y * tc.exp(x))) == "matrix(0, n, n)"
     columns = tc.exp(x)[:, None] * tc.exp(X) - tc.exp(X + x[:, None])
     assert str(columns) == "matrix(0, n, n)"
+
+
+def test_exponentials_keep_the_sign_under_even_powers() -> None:
+    a, b, inf = tc.var("a"), tc.var("b"), float("inf")
+    for e in (
+        tc.exp(b + tc.log(a**2) / 2) - a * tc.exp(b),
+        3 * tc.exp(b - tc.log(a * a) / 2) + tc.exp(b) / a,
+        tc.exp(b + tc.log(a**4) / 4) - a * tc.exp(b),
+    ):
+        again = tc.parse(str(e), a=(), b=())
+        assert np.isclose(again(a=-2.0, b=0.7), e(a=-2.0, b=0.7))
+    assert str(tc.exp(inf * tc.log(a) + b) + tc.exp(b)) == "exp(b + inf*log(a)) + exp(b)"

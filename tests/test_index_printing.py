@@ -79,6 +79,26 @@ def test_quotients_are_written_with_a_line_and_signs_once() -> None:
     assert computed == "f[i=0..n-1] = w[i]*reciprocal0(norm2[j=0..n-1](w[j]))"
 
 
+def guarded_quotients() -> list[tc.Expr]:
+    x, y, a = tc.var("x", "n"), tc.var("y", "n"), tc.var("a")
+    ratio = tc.sum(x[1:] / x[:-1])
+    return [
+        tc.pad(1 / x, 1), tc.pad(x / y, 1), tc.concatenate([x / y, tc.var("z", "m")]),
+        tc.grad(ratio, x), tc.hessian(ratio, x), tc.grad(tc.sum(1 / y[1:]), y),
+        tc.grad(tc.sum(tc.sqrt(1 + tc.diff(x) ** 2)), x), tc.grad(tc.sum(tc.log(y[1:])), y),
+        tc.grad(tc.sum(x[1:] * x[:-1] / (a + x[1:])), x),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("e", guarded_quotients(), ids=str)
+def test_guards_protect_what_stands_below_the_line(e: tc.Expr) -> None:
+    given = {"x": [0.7, -1.2, 0.4], "y": [0.0, 0.5, -1.5], "z": [1.0, 2.0], "a": 2.0}
+    data = {name: given[name] for name in e.variables}
+    for write, read in ((tc.to_index, tc.parse_index), (tc.to_einsum, tc.parse_einsum)):
+        again = read(write(e), **e.variables)
+        np.testing.assert_allclose(again(data), e(data), rtol=1e-12, err_msg=write(e))
+
+
 # --- texts word by word ---------------------------------------------------------------------------
 
 x, y, w = tc.var("x", "n"), tc.var("y", "m"), tc.var("w", 3)

@@ -133,6 +133,7 @@ CASES: list[tuple[Callable[[Any], Any], np.ndarray]] = [
     (lambda x: np.dsplit(x, [1, 3])[1], T),
     (lambda x: np.nanmean(x + np.array([0, np.nan, 0, 0]), axis=1), A),
     (lambda x: np.nanvar(x + np.array([0, np.nan, 0, 0]), axis=1, ddof=1), A),
+    (lambda x: np.where(np.isnan(np.nanvar(x[:1] + np.nan, axis=0, ddof=1)), x[0], 0), A),
     (lambda x: np.nanstd(x + np.array([0, np.nan, 0, 0]), keepdims=True), A),
     (lambda x: np.polyval(x[0], x) + np.polyval(np.array([1.0, -2.0]), x), A),
     (lambda x: np.vander(x[0]) @ np.vander(x[1], 3, increasing=True), A),

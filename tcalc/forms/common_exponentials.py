@@ -7,6 +7,7 @@ what is multiplied out shows it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from itertools import product as combinations
@@ -33,7 +34,7 @@ MAX_ROOT = 6
 
 
 class _OtherForm(Exception):
-    """More terms than are looked at, or one that is not the product of its factors' entries."""
+    """There are more terms than are looked at, or a term has a unit tensor in it."""
 
 
 def _expanded(e: Expr) -> list[Expr]:
@@ -70,9 +71,15 @@ def _expanded(e: Expr) -> list[Expr]:
 
 
 def _opened_log(e: Apply) -> list[Expr]:
-    """log(2 x^3/y) as log(2) + 3 log(x) - log(y)."""
+    """log(2 x^3/y) as log(2) + 3 log(x) - log(y); x^2 is positive where x is not."""
     product = _factors(e.args[0])
     if product.coef.times or product.coef.over or product.coef.value <= 0:
+        return [e]
+    degrees: dict[tuple[int, Labels], Fraction] = {}
+    for op, word in product.operands:
+        base, degree, _ = degree_of(op)
+        degrees[id(base), word] = degrees.get((id(base), word), Fraction(0)) + degree
+    if any(degree.numerator % 2 == 0 for degree in degrees.values()):
         return [e]
     found = [] if product.coef.value == 1 else [log(filled(product.coef, e.shape))]
     for op, word in product.operands:
@@ -155,10 +162,11 @@ def _as_powers(exponent: Sequence[Expr]) -> list[LabelledExpr] | None:
         product = _factors(term)
         plain = product.coef == Coef(product.coef.value) and len(product.operands) == 1
         op, word = product.operands[0] if plain else (term, ())
-        if not isinstance(op, Apply) or op.op is not LOG:
+        if not isinstance(op, Apply) or op.op is not LOG or not math.isfinite(product.coef.value):
             return None
         degree = Fraction(product.coef.value).limit_denominator(MAX_ROOT)
-        if degree != product.coef.value:
+        inner = degree_of(op.args[0])[1]
+        if degree != product.coef.value or (degree.denominator > 1 and inner.numerator % 2 == 0):
             return None
         found += [(factor, word) for factor in powers(op.args[0], degree, None)]
     return found

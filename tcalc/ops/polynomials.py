@@ -25,7 +25,10 @@ def vander(x: object, N: Extent | None = None, increasing: bool = False) -> Expr
 
 @public
 def polyval(p: object, x: object) -> Expr:
-    """The polynomial with coefficients p, that of the highest power first, at every entry of x."""
+    """The polynomial with coefficients p, that of the highest power first, at every entry of x.
+
+    It is the sum of powers, not Horner's scheme: beyond their range entries are nan or infinite.
+    """
     coefficients, e = as_expr(p), as_expr(x)
     if coefficients.ndim != 1:
         raise ShapeError(

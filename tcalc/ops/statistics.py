@@ -22,7 +22,7 @@ from .arithmetic import (
     subtract,
     sum,
 )
-from .elementwise import divide, isnan, logical_not, sqrt, truth, where
+from .elementwise import divide, isnan, less, logical_not, sqrt, truth, where
 from .indexing import getitem
 from .reductions import max, min
 
@@ -112,7 +112,8 @@ def nanvar(a: object, axis: Axis = None, ddof: float = 0, keepdims: bool = False
     present = logical_not(isnan(e))
     from_mean = where(present, subtract(e, nanmean(e, axis, keepdims=True)), 0.0)
     count = subtract(sum(present, axis, keepdims), ddof)
-    return divide(sum(multiply(from_mean, from_mean), axis, keepdims), count)
+    found = divide(sum(multiply(from_mean, from_mean), axis, keepdims), count)
+    return where(less(0, count), found, float("nan"))
 
 
 @public

@@ -70,7 +70,8 @@ def to_einsum(e: Expr, computed: bool = False) -> str:
         Parts of a nest stand below each other, each with its variables or its place.
     computed : bool
         Write what is computed, with its guards at kinks and poles, which is read back as the same
-        node. Else, as in all formulas, the form is chosen that reads best.
+        node, or as an equal one. Else, as in all formulas, the form is chosen that reads best,
+        which takes as given that quotients, logarithms and roots exist and no point is a kink.
 
     Returns
     -------

@@ -63,6 +63,15 @@ def divided(coef: Coef) -> tuple[Coef, list[Fragment]]:
     return coef._replace(value=found.numerator), [Fragment(str(found.denominator))]
 
 
+def guarded(
+    guards: Sequence[Fragment], above: Sequence[Fragment], below: Sequence[Fragment]
+) -> tuple[list[Fragment], list[Fragment]]:
+    """The factors above and below the line; what guards protect stands in one factor with them."""
+    if guards and below:
+        return [*guards, over(scaled_fragment(Coef(), above), below)], []
+    return [*guards, *above], [*below]
+
+
 def over(above: Fragment, below: Sequence[Fragment]) -> Fragment:
     """A quotient."""
     if not below:

@@ -46,6 +46,7 @@ from .fragments import (
     form_text,
     guard_fragments,
     guard_text,
+    guarded,
     over,
     power_fragment,
     range_text,
@@ -222,11 +223,13 @@ class IndexWriter:
         if not found.ranges:
             guards = counting_fragments(found.guards, told, letter)
             coef, number = self.divided(whole.coef)
-            return over(self.scaled(coef, [*guards, *above], scope), [*number, *below])
+            factored, below = guarded(guards, above, below)
+            return over(self.scaled(coef, factored, scope), [*number, *below])
         own = {r.name for r in found.ranges}
         outside = [g for g in found.guards if own.isdisjoint(atoms_in(g.form))]
         within_sum = guard_fragments([g for g in found.guards if g not in outside])
-        body = over(scaled_fragment(Coef(), [*within_sum, *above]), below)
+        factored, below = guarded(within_sum, above, below)
+        body = over(scaled_fragment(Coef(), factored), below)
         ranges = ", ".join(map(range_text, found.ranges))
         total = Fragment((f"{BINDERS[0]}[{ranges}](", signed(body), ")"))
         guards = counting_fragments(outside, told, letter)

@@ -97,8 +97,8 @@ def _value(
         return _padded(args[0], [affine_extent(text) for text in texts])
     row = row_named(ROWS.get(node.name, node.name))
     named = library_name(node.name)
-    by_name = texts and "=" in texts[0] and "==" not in texts[0]
-    if by_name and len(texts) == 1 and named in LIBRARY:
+    by_name = texts and all("=" in text and "==" not in text for text in texts)
+    if by_name and named in LIBRARY:
         call = WITH_AXES.get(node.name) or implementation(node.name)
         whole: Expr = call(*args, **options(call, texts))
         return whole

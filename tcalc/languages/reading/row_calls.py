@@ -73,9 +73,11 @@ def called_row(
 def _along(row: RowCall, operands: Sequence[Expr], text: str, params: Sequence[Any]) -> Expr:
     """The row applied along axes of its operands, which are those of one shape."""
     name, axes = _option(text)
+    if not operands:
+        raise ValueError("it has operands, and none is given")
     core, ndim = row.op.core[:1], operands[0].ndim
     given = axes if isinstance(axes, tuple) else (axes,)
-    places = all(isinstance(axis, int) for axis in given)
+    places = all(isinstance(axis, int) and not isinstance(axis, bool) for axis in given)
     count = len(given)
     if name != "axis" or not places or core not in ((-1,), (1,)) or (core == (1,) and count > 1):
         raise ValueError(f"it takes no `{text}`")
@@ -123,6 +125,8 @@ def options(function: Callable[..., Any], texts: Sequence[str]) -> dict[str, Any
             signature(function).bind_partial(**{name: value})
         except TypeError:
             raise ValueError(f"it takes no `{text}`") from None
+        if name in found:
+            raise ValueError(f"{name}= is given twice")
         found[name] = value
     return found
 

@@ -351,10 +351,10 @@ class FormulaLayout:
                     for op, letters in opened(self.forms, node, arg, outside, fresh):
                         flat.append((letters, op))
         placed = ordered([self.placed(*item) for item in flat])
-        one = merged(self.style, placed, below) if self.matrix or below else placed
+        high = self.style.quotients and max([0, *[power for _, _, power in product.powers]]) > 2
+        one = merged(self.style, placed, below) if self.matrix or below or high else placed
         words, fragments = [word for word, _ in one], [fragment for _, fragment in one]
-        out = "".join([names[label] for label in result])
-        standing = set("".join(words))
+        out, standing = "".join([names[label] for label in result]), set("".join(words))
         sizes = {names[k]: node.extents[k] for k in result if names[k] not in standing}
         if self.matrix and not fragments and len(sizes) == len(out) > 2:
             shape = tuple(sizes.values())

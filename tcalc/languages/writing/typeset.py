@@ -47,7 +47,7 @@ INVERSE = [("", "0"), ("^{-1}", "")]
 #: Comparisons whose signs are not those of text.
 SIGNS = {"<=": r" \le ", ">=": r" \ge ", "==": " = ", "!=": r" \ne "}
 
-#: What a function of a matrix is taken of, by the axis along which it runs.
+#: A function of a matrix along axis 0 is one of each column.
 SIDES = {0: "columns", 1: "rows"}
 
 
