@@ -21,7 +21,7 @@ from ..graph.sums import collected
 from ..ops.elementwise import log
 from ..support.limits import spend
 from ..support.records import NamedTuple
-from .laws import law
+from .laws import law, once
 from .powers import degree_of, powers
 from .products import total
 
@@ -37,6 +37,7 @@ class _OtherForm(Exception):
     """There are more terms than are looked at, or a term has a unit tensor in it."""
 
 
+@once
 def _expanded(e: Expr) -> list[Expr]:
     """The terms of a sum that is multiplied out, with logarithms of products opened."""
     if isinstance(e, Add):
