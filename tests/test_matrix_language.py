@@ -217,7 +217,7 @@ CASES: list[tuple[str, Reference, tuple[Any, ...]]] = [
     ("norm(C, 2) + norm(C, 1)", lambda: norm(V.C, 2) + norm(V.C, 1), ()),
     # entries that move, with literals
     ("cumsum(x)", lambda: np.cumsum(V.x), ("n",)),
-    ("cumsum(x, True)", lambda: np.cumsum(V.x[::-1])[::-1], ("n",)),
+    ("revcumsum(x)", lambda: np.cumsum(V.x[::-1])[::-1], ("n",)),
     ("extracttrian(F)", lambda: V.F[np.tril_indices(4)], (10,)),
     ("extracttrian(F, -1, True)'*vector(1, 6)", lambda: V.F[np.tril_indices(4, -1)].sum(), ()),
     ("maketrian(extracttrian(F, 0, False), 0, False)", lambda: np.triu(V.F), (4, 4)),

@@ -78,7 +78,7 @@ def applied_row(row: RowCall, operands: Sequence[Expr], params: Sequence[Any]) -
     if len(operands) != len(op.core):
         raise ValueError(f"it has {len(op.core)} operands, not {len(operands)}")
     most = max([len(sample) for sample in op.admitted])
-    if len(params) > most and not op.family:
+    if len(params) > most and row.part < 0 and not op.family:
         raise ValueError(f"it has {most} parameters behind its operands, not {len(params)}")
     for e, core in zip(operands, op.core, strict=True):
         core = params[0] if core == -1 else core
