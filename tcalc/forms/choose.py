@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 from ..graph.nodes import Derivative, Expr, postorder
@@ -106,3 +107,11 @@ def chosen(e: Expr) -> Expr:
         if found is not start:
             start._form = found
     return found
+
+
+def shorter(write: Callable[[Expr], str], e: Expr) -> str:
+    """The shorter text of the chosen form and of what is computed.
+
+    Forms are chosen by their text in matrices, which what is computed may beat in indices.
+    """
+    return min([write(chosen(e)), write(e)], key=len)

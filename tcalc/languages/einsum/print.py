@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...forms.choose import chosen
+from ...forms.choose import shorter
 from ...graph.nodes import Expr
 from ...graph.operators import Op
 from ..writing.chains import leading_sum
@@ -86,8 +86,4 @@ def to_einsum(e: Expr, computed: bool = False) -> str:
     """
     if computed:
         return FormulaLayout(ComputedStyle(), matrix=False, limit=0).text(e)
-    # Forms are chosen by their text in matrices, which what is computed may beat in indices.
-    texts = [
-        FormulaLayout(EinsumStyle(), matrix=False, limit=0).text(form) for form in (chosen(e), e)
-    ]
-    return min(texts, key=len)
+    return shorter(lambda form: FormulaLayout(EinsumStyle(), matrix=False, limit=0).text(form), e)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...forms.choose import chosen
+from ...forms.choose import shorter
 from ...graph.nodes import Expr
 from ...graph.normal import bare
 from ..writing.nests import of_nests
@@ -46,6 +46,4 @@ def to_index(e: Expr, computed: bool = False) -> str:
         raise TypeError(f"formulas are written for one expression, not for {type(e).__name__}")
     if computed:
         return IndexWriter([bare(e)]).text()
-    # Forms are chosen by their text in matrices, which what is computed may beat in indices.
-    texts = [IndexWriter([form], quotients=True).text() for form in (chosen(e), bare(e))]
-    return min(texts, key=len)
+    return shorter(lambda form: IndexWriter([form], quotients=True).text(), bare(e))

@@ -162,6 +162,7 @@ def array_call(name: str, operands: Sequence[Expr], params: Sequence[Any]) -> Ex
     assert row is not None
     if row.op.core[:1] == (-1,) and not (params and isinstance(params[0], int)):
         params = [operands[0].ndim, *params]
+    # A row of vectors is of the last axis here; the library's function may be of all entries.
     if row.part < 0 and name in LIBRARY and not params and row.op.core != (1,):
         value: Expr = LIBRARY[name](*operands)
         return value
