@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -125,9 +126,16 @@ class Program(NamedTuple):
         return called(self.library, self.source, self.name, self.job, real)
 
 
-def compiled(jobs: Sequence[Job], folder: Path, *flags: str) -> list[Program]:
-    """Functions of these expressions, by one start of the compiler."""
-    sources = [printed(job, k) for k, job in enumerate(jobs)]
+def all_printed(jobs: Sequence[Job]) -> list[str]:
+    """A file for each of them: of f0, f1, …"""
+    return [printed(job, k) for k, job in enumerate(jobs)]
+
+
+def compiled(
+    jobs: Sequence[Job], folder: Path, *flags: str, sources: Sequence[str] = ()
+) -> list[Program]:
+    """Functions of these expressions by one start of the compiler; `sources` if printed already."""
+    sources = sources or all_printed(jobs)
     library = built(joined(sources), folder, *flags)
     return [
         Program(library, source, f"f{k}", job)
@@ -135,15 +143,26 @@ def compiled(jobs: Sequence[Job], folder: Path, *flags: str) -> list[Program]:
     ]
 
 
-def problems(jobs: Sequence[Job], folder: Path, tolerance: float, *flags: str) -> list[str]:
-    """What is wrong with the functions of these expressions, compiled together."""
+def problems(
+    jobs: Sequence[Job],
+    folder: Path,
+    tolerance: float,
+    *flags: str,
+    sources: Sequence[str] = (),
+    results: int | None = None,
+) -> list[str]:
+    """What is wrong with the first `results` of the functions of these expressions.
+
+    They are compiled together.
+    """
     real = np.float32 if "-DSINGLE" in flags else np.float64
     found = []
-    for program in compiled(jobs, folder, *flags):
-        job, (status, results) = program.job, program(real)
+    for program in compiled(jobs, folder, *flags, sources=sources):
+        job, (status, computed) = program.job, program(real)
         if status:
             found.append(f"{job.name}: status {status}")
-        for e, a, b in zip(leaves(job.tree), results, job.expected(), strict=True):
+        triples = zip(leaves(job.tree), computed, job.expected(), strict=True)
+        for e, a, b in islice(triples, results):
             a, b = (abs(a), abs(b)) if job.unsigned else (a, b)
             error = np.abs(a - b).max(initial=0) / max(1, np.abs(b).max(initial=0))
             if not error <= tolerance:

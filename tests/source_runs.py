@@ -19,12 +19,16 @@ from tests.cupy_stand_in import STAND_IN, has_device
 
 
 class Library(NamedTuple):
-    """An array library, what makes its arrays of NumPy's and back, and how functions are called."""
+    """An array library, what makes its arrays of NumPy's and back, and how functions are called.
+
+    `typed` takes a function and its arguments, and tells the shapes and dtypes of what it returns.
+    """
 
     module: str
     array: Callable[[Any, Any], Any]
     host: Callable[[Any], np.ndarray] = np.asarray
     ready: Callable[[Callable[..., Any], list[str]], Callable[..., Any]] = lambda f, sizes: f
+    typed: Callable[..., Any] | None = None
 
 
 LIBRARIES = {
@@ -33,6 +37,7 @@ LIBRARIES = {
         "jax.numpy",
         lambda jnp, a: jnp.asarray(a),
         ready=lambda f, sizes: jax.jit(f, static_argnames=sizes),
+        typed=jax.eval_shape,
     ),
     "cupy": Library("cupy", lambda cp, a: cp.asarray(a), lambda a: sys.modules["cupy"].asnumpy(a)),
     "torch": Library("torch", lambda torch, a: torch.as_tensor(np.array(a))),
@@ -52,6 +57,20 @@ def library_of(language: str) -> tuple[Library, Any]:
 
 def computed(e: Any, arrays: Mapping[str, Any], language: str, **extents: int) -> Any:
     """What the source of outputs computes, in a namespace of its own."""
+    return _run(e, arrays, language, extents, False)
+
+
+def typed(e: Any, arrays: Mapping[str, Any], language: str) -> Any:
+    """The same, or only shapes and dtypes where the library finds them without computing.
+
+    They take none of the time that compilers take.
+    """
+    return _run(e, arrays, language, {}, LIBRARIES[language].typed is not None)
+
+
+def _run(
+    e: Any, arrays: Mapping[str, Any], language: str, extents: Mapping[str, int], only: bool
+) -> Any:
     row, module = library_of(language)
     scope: dict[str, Any] = {}
     stand_in = STAND_IN if module is STAND_IN["cupy"] else {}
@@ -59,7 +78,9 @@ def computed(e: Any, arrays: Mapping[str, Any], language: str, **extents: int) -
         exec(tc.to_code(e, language), scope)
         f = scope["f"]
         names = list(inspect.signature(f).parameters)
-        given = {name: row.array(module, a) for name, a in arrays.items()} | extents
+        given = {name: row.array(module, a) for name, a in arrays.items()} | dict(extents)
+        if only and row.typed is not None:
+            return row.typed(f, *[given[name] for name in names])
         ready = row.ready(f, [name for name in names if name in extents])
         found = ready(**{name: given[name] for name in names})
         return unflatten(found, iter([row.host(a) for a in leaves(found)]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from itertools import cycle
 from pathlib import Path
 
@@ -13,7 +14,12 @@ import tcalc as tc
 from tests import fuzz, nvrtc
 from tests.c_programs import Job
 from tests.cuda_programs import built, called, needs_compiler, problems, source_of
-from tests.test_code_c import TABLES, of_cases, of_linear_algebra
+from tests.test_code_c import TABLES, jobs_of
+
+
+@cache
+def printed_of(table: str) -> str:
+    return source_of(jobs_of(table))
 
 
 @needs_compiler
@@ -22,7 +28,7 @@ def test_functions_compute_what_expressions_mean_in_any_order_of_threads(
     table: str, tmp_path: Path
 ) -> None:
     with np.errstate(all="ignore"):
-        assert not problems(TABLES[table](), tmp_path, 1e-11)
+        assert not problems(jobs_of(table), tmp_path, 1e-11, source=printed_of(table))
 
 
 @needs_compiler
@@ -39,9 +45,11 @@ def test_random_programs(tmp_path: Path) -> None:
 
 
 @needs_compiler
-def test_single_precision(tmp_path: Path) -> None:
-    jobs = [j._replace(tree=j.tree[:2]) for j in (*of_cases(), *of_linear_algebra())]
-    assert not problems(jobs, tmp_path, 1e-4, "-DSINGLE")
+@pytest.mark.parametrize("table", ["cases", "linear algebra"])
+def test_single_precision(table: str, tmp_path: Path) -> None:
+    """Values and gradients, of programs that have second derivatives too."""
+    jobs, source = jobs_of(table), printed_of(table)
+    assert not problems(jobs, tmp_path, 1e-4, "-DSINGLE", source=source, results=2)
 
 
 @nvrtc.needed
@@ -51,16 +59,15 @@ def test_kernels_compile_and_take_little_memory(table: str, arch: str) -> None:
 
     All threads that a device holds have their memory, however few of them run.
     """
-    source = source_of(TABLES[table]())
-    code = nvrtc.compile(source, arch=arch, options=["--device-debug"]).decode()
+    code = nvrtc.compile(printed_of(table), arch=arch, options=["--device-debug"]).decode()
     assert max(map(int, re.findall(r"__local_depot\d+\[(\d+)\]", code))) < 1024
 
 
 @nvrtc.needed
 @pytest.mark.parametrize("arch", nvrtc.ARCHITECTURES)
 def test_kernels_of_single_precision_compile_with_optimisation(arch: str) -> None:
-    source = source_of(TABLES["places"]())
-    code = nvrtc.compile(source, arch=arch, options=["-DSINGLE", "--use_fast_math"])
+    options = ["-DSINGLE", "--use_fast_math"]
+    code = nvrtc.compile(printed_of("places"), arch=arch, options=options)
     assert b"f0_kernel1" in code
 
 

@@ -134,9 +134,12 @@ def parameters(found: Iterable[str], reserved: Collection[str], start: str) -> d
     return names
 
 
+_numbered = re.compile(r"\d*").fullmatch
+
+
 def unlike(name: str, taken: Collection[str], suffix: str) -> str:
     """A name that is not taken, nor its numbered forms."""
-    while any(re.fullmatch(rf"{re.escape(name)}\d*", other) for other in taken):
+    while any(other.startswith(name) and _numbered(other[len(name) :]) for other in taken):
         name += suffix
     return name
 

@@ -71,8 +71,10 @@ def planned(
     Which value, in which spelling, and the way in which it is lowered; what loops make in their
     steps. Kernels that stand for several nodes are none of it: they are for plans only.
     """
-    given = given_for(sizes, machine=machine, times=times)._replace(unfused=True)
-    best = stepwise(chosen(options, sizes, machine), given)
+    known: Known = {}
+    values = chosen(options, sizes, machine, known)
+    given = given_for(sizes, machine=machine, times=times, known=known)._replace(unfused=True)
+    best = stepwise(values, given)
     return list(best.roots), best.way
 
 
