@@ -22,7 +22,7 @@ from tcalc.app.cli import main
 LENGTH, MEMORY, SECONDS = 10_000, 512 * 2**20, 600
 
 #: What each may take: less than by default, so that all of them take half a minute.
-NODES, STEPS = 5_000, 300_000
+NODES, STEPS = 3_000, 150_000
 
 #: What `parse_index` declares.
 ARRAYS: dict[str, Any] = {"x": "n", "y": 8, "A": ("n", "n"), "a": (), "b": ()}
