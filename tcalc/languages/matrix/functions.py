@@ -80,7 +80,7 @@ FUNCTIONS: dict[str, FunctionSignature] = {
     "min": FunctionSignature("extremum", most=2),
     "norm": FunctionSignature("total", most=2, literals=1),
     **dict.fromkeys(("softmax", "log_softmax"), _VECTOR),
-    **dict.fromkeys(("cumsum", "revcumsum"), FunctionSignature("vector")),
+    **dict.fromkeys(("cumsum", "revcumsum"), FunctionSignature("line")),
     **dict.fromkeys(("inv", "adj", "expm", "logm", "sqrtm"), _MATRIX),
     **dict.fromkeys(("cholesky", "tri_inverse"), _MATRIX),
     "lower_triangle": FunctionSignature("square_matrix", row=True),

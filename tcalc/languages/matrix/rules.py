@@ -115,9 +115,14 @@ def weighted_type(context: TypingContext, node: Node) -> Type:
 
 def vector_type(context: TypingContext, node: Node) -> Type:
     """Functions along the last axis, as NumPy's: of every row of a matrix."""
-    if context.kind(node.args[0]) == "scalar" or node.name.endswith("cumsum"):
-        return context.only(node, ("column", "row"), "a column or a row; of others, say axis=")
-    return context.first(node)
+    return (
+        line_type(context, node) if context.kind(node.args[0]) == "scalar" else context.first(node)
+    )
+
+
+def line_type(context: TypingContext, node: Node) -> Type:
+    """Functions that take matrices along an axis that is said only."""
+    return context.only(node, ("column", "row"), "a column or a row; of others, say axis=")
 
 
 def square_matrix_type(context: TypingContext, node: Node) -> Type:
@@ -166,6 +171,7 @@ FUNCTION_RULES: dict[str, TypingRule] = {
     "extremum": extremum_type,
     "weighted": weighted_type,
     "vector": vector_type,
+    "line": line_type,
     "square_matrix": square_matrix_type,
     "invariant": invariant_type,
     "diagonal": diagonal_type,
