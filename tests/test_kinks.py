@@ -86,6 +86,9 @@ TABLE = [
         lambda x: tc.norm(x), lambda x: np.linalg.norm(x), lambda x: tc.sqrt(tc.sum(x * x)),
         lambda x: (x @ x) ** 0.5, lambda x: tc.sum(x**2) ** 0.5,
     )),
+    Kink("norm of order 3 at 0", [0.0, 0.0], (0, [0, 0], np.zeros((2, 2))), (
+        lambda x: tc.norm(x, 3), lambda x: np.linalg.norm(x, 3.0), lambda x: tc.norm(x[None, :], 3, axis=1).sum(),
+    )),
     Kink("norm squared at 0", [0.0, 0.0], (0, [0, 0], 2 * np.eye(2)), (
         lambda x: tc.norm(x) ** 2, lambda x: tc.norm(x) * tc.norm(x), lambda x: tc.sum(x * x),
         lambda x: tc.sum(tc.abs(x) ** 2), lambda x: tc.sum(tc.abs(x) * tc.abs(x)),

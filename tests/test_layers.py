@@ -45,7 +45,7 @@ OTHER_MEANINGS = {
     "languages.templates": {"mod", "prod", "sqrt"},  # commands of LaTeX
     "integers.elimination": {"ceil", "floor", "max", "min"},  # bounds of sums
     "graph.extent_forms": {"min"},  # of extents
-    "scipy.stats.continuous": {"beta", "gamma"},  # distributions
+    "scipy.stats.continuous": {"beta", "gamma", "norm"},  # distributions
 }
 
 

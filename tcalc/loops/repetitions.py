@@ -205,12 +205,17 @@ def _two_steps(
                 heappush(waiting, (-place[id(one)], id(one), one))
             elif pairs[id(one)] is not two:
                 return None
+    operands: Step = {}
+    while results and operands.keys() != results.keys():
+        # what no other result reads is none
+        ends = results.keys()
+        needed = set(map(id, postorder(results.values(), lambda n, ends=ends: id(n) in ends)))
+        inside = [node for node in inside if id(node) in needed]
+        holes = [hole for hole in holes if id(hole.node) in needed]
+        operands = {id(arg): arg for node in inside for arg in node.args if id(arg) in results}
+        results = {at: result for at, result in results.items() if at in operands}
     if not results:
         return None
-    needed = {id(node) for node in postorder(results.values(), lambda n: id(n) in results)}
-    inside = [node for node in inside if id(node) in needed]
-    holes = [hole for hole in holes if id(hole.node) in needed]
-    operands = {id(arg): arg for node in inside for arg in node.args}
     first: Step = {id(node): node for node in inside} | {at: operands[at] for at in results}
     second: Step = {at: pairs[at] for at in first}
     values = [[_value(step[id(h.node)], h.kind) for h in holes] for step in (first, second)]

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..graph.applications import apply
+from ..graph.applications import application, apply
 from ..graph.extents import ONE, Extent, Shape
 from ..graph.nodes import Expr
 from ..graph.normal import einsum, view
@@ -22,15 +22,13 @@ from . import arithmetic
 from .arithmetic import Axis, as_expr, chosen_axes, keep, public
 from .elementwise import (
     abs,
-    equal,
     exp,
-    less,
     log,
     not_equal,
     power,
     reciprocal0,
+    sign,
     sqrt,
-    stop_gradient,
     where,
 )
 from .elementwise_row import NONNEGATIVE, UNIT
@@ -164,6 +162,23 @@ def _norm(xp: Any, params: tuple[Any, ...], x: Any) -> Any:
         return found if np.all(safe) else _scaled_norm(np, params, x)
 
 
+def _norm_of_order(xp: Any, params: tuple[Any, ...], x: Any) -> Any:
+    """Powers of entries over the largest one, none of which leaves the range of the format."""
+    axes, order = _axes(params[0]), params[1]
+    sizes = xp.abs(x)
+    top = sizes.max(axis=axes, keepdims=True) if x.size else xp.ones((1,) * x.ndim, x.dtype)
+    top = xp.where(xp.isfinite(top) & (top > 0), top, xp.ones_like(top))
+    found = ((sizes / top) ** order).sum(axis=axes) ** (1 / order)
+    return found * top.reshape(found.shape) if x.size else found
+
+
+def _derived_norm(x: Expr, y: Expr) -> Expr:
+    """Powers of the entries' parts of the norm; 0 at 0."""
+    order = application(y).params[1]
+    parts = x * along(reciprocal0(y), x)
+    return power(parts, order - 1) if order % 2 == 0 else sign(x) * power(abs(parts), order - 1)
+
+
 HARDMAX, HARDMIN = _shares("hardmax", True), _shares("hardmin", False)
 MAX = _reduction(
     "max", _ties(HARDMAX), lambda xp, p, x: x.max(axis=_axes(p[0])), r"\max({0})",
@@ -194,6 +209,14 @@ NORM2 = _reduction(
     "norm2", lambda x, y: x * along(reciprocal0(y), x),
     Kernels(_norm, host=True, portable=_scaled_norm, flops=2),
     r"\left\|{0}\right\|", range=NONNEGATIVE,
+)  # fmt: skip
+
+#: Of an order that has no form of its own, which is its last parameter.
+NORM = Op(
+    "norm", (-1,),
+    Meaning((_derived_norm,), range=NONNEGATIVE),
+    Kernels(_norm_of_order, flops=12),
+    Spelling(r"\left\|{0}\right\|"), params=((1, 3), (1, 2.5)),
 )  # fmt: skip
 
 
@@ -308,20 +331,16 @@ def norm(a: object, ord: int | float | str | None = None, axis: Axis = None) -> 
     if len(axes) == 2 and (ord == 1 or largest):
         summed, other = (axes[1], axes[0]) if largest else (axes[0], axes[1])
         return max(arithmetic.sum(abs(e), summed), other - (other > summed))
-    if len(axes) == 1 and isinstance(ord, int | float):
-        return _power_norm(abs(e), ord, axes)
+    if len(axes) == 1 and isinstance(ord, int | float | np.integer | np.floating):
+        return _norm_by_powers(e, int(ord) if float(ord).is_integer() else float(ord), axes)
     raise UnsupportedError(f"norm of order {ord!r} over {len(axes)} axes is not offered")
 
 
-def _power_norm(e: Expr, ord: int | float, axes: list[int]) -> Expr:
-    """The norm of an order that has no form of its own, of entries from 0 on."""
+def _norm_by_powers(e: Expr, ord: int | float, axes: list[int]) -> Expr:
     if ord in (0, -math.inf):
-        return min(e, axes) if ord else arithmetic.sum(not_equal(e, 0), axes)
-    top = max(e, axes, keepdims=True)
-    top = where(equal(top, 0), 1, stop_gradient(top))
-    total = arithmetic.sum(power(e / top, ord), axes)
-    found = where(less(0, total), power(total, 1 / ord), 0)
-    return found * arithmetic.sum(top, axes)
+        return min(abs(e), axes) if ord else arithmetic.sum(not_equal(e, 0), axes)
+    rest = [k for k in range(e.ndim) if k not in axes]
+    return apply(NORM, view(e, rest + axes), params=(len(axes), ord))
 
 
 IOTA = Op(

@@ -19,6 +19,7 @@ from .strategy import rule
 
 ALGEBRA, POWERS = "algebra", "powers"
 ABOVE = (0.0, math.inf)
+SIGN = TABLE["sign"]
 #: Functions that are powers, and of which degree where no operand says it.
 DEGREES = {"power": 0.0, "sqrt": 0.5, "reciprocal": -1.0}
 
@@ -140,6 +141,21 @@ def _norm_squared(e: Expr) -> Expr | None:
     return None
 
 
+def _times_its_sign(e: Expr) -> Expr | None:
+    """A factor and its sign under the same labels are its magnitude."""
+    assert isinstance(e, Einsum)
+    for k, arg in enumerate(e.args):
+        if not isinstance(arg, Apply) or arg.op is not SIGN:
+            continue
+        for j, other in enumerate(e.args):
+            if other is arg.args[0] and e.labels[j] == e.labels[k]:
+                rest = [i for i in range(len(e.args)) if i not in (j, k)]
+                ops = [*[e.args[i] for i in rest], abs(other)]
+                words = [*[e.labels[i] for i in rest], e.labels[k]]
+                return einsum(ops, words, e.out, e.coef, dict(enumerate(e.extents)))
+    return None
+
+
 def _root_of_squares(e: Expr) -> Expr | None:
     """The root of a scaled sum of squares; each factor stands twice under the same labels."""
     assert isinstance(e, Apply)
@@ -157,6 +173,7 @@ def _root_of_squares(e: Expr) -> Expr | None:
     return scale(apply(NORM2, half, params=(len(axes) - n,)), number(math.sqrt(coef.value)))
 
 
+rule("times-its-sign", ALGEBRA, lambda a: a * sign(a), lambda a: abs(a), "Einsum", _times_its_sign)
 rule("collect-powers", POWERS, lambda a: a * a * a, lambda a: power(a, 3), "Einsum", _collect)
 rule(
     "power-of-power",

@@ -21,8 +21,9 @@ from ..support.records import NamedTuple
 from .strategy import rule
 
 CANCELLING = "cancelling"
-#: Terms of a sum among which common factors are looked for.
-MAX_TERMS = 32
+#: Terms of a sum among which common factors are looked for: of larger ones that others are found
+#: in, as the polynomials of many steps are, it takes longer than all the rest.
+MAX_TERMS = 4
 
 #: How many factors of two terms are compared in one step.
 COMPARED = 8

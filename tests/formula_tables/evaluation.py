@@ -168,8 +168,9 @@ def _adjugate(a: Any) -> Any:
     return jnp.linalg.det(a) * jnp.linalg.inv(a)
 
 
-def _norm(a: Value, kind: Value | None = None) -> Value:
-    return Value(jnp.sqrt(jnp.sum(a.array**2)), "scalar")
+def _norm(a: Value, order: Value | None = None) -> Value:
+    p = 2 if order is None else order.array
+    return Value(jnp.sum(jnp.abs(a.array) ** p) ** (1 / p), "scalar")
 
 
 def _eigenvalues(a: Any) -> Any:

@@ -84,6 +84,28 @@ ROWS = (
     F("product of entries", "x=n", "prod(x)", "x", "prod(x)./x"),
     F("geometric mean", "x=n", "exp(mean(log(x)))", "x", "exp(mean(log(x)))./(n*x)"),
     F("p-norm", "x=n p=", "sum(x.^p)^(1/p)", "x", "sum(x.^p)^(1/p - 1)*x.^(p - 1)"),
+    F("norm of order 3", "x=n", "norm(x, 3)", "x", "x .* abs(x)/norm(x, 3)^2"),
+    F(
+        "norm of order 4 of a residual",
+        "A=m,n x=n y=m",
+        "norm(A*x - y, 4)",
+        "x",
+        "A'*(A*x - y).^3/norm(A*x - y, 4)^3",
+    ),
+    F(
+        "norm of order 3, order 2",
+        "x=n",
+        "norm(x, 3)",
+        "x x",
+        "2*(diag(abs(x))/norm(x, 3)^2 - (x .* abs(x))*(x .* abs(x))'/norm(x, 3)^5)",
+    ),
+    F(
+        "distance of order 5/2",
+        "x=n a=n",
+        "norm(x - a, 2.5)",
+        "x",
+        "abs((x - a)/norm(x - a, 2.5)).^(3/2) .* sign(x - a)",
+    ),
     F(
         "distance of logarithms",
         "x=n y=n",

@@ -160,7 +160,7 @@ def array_call(name: str, operands: Sequence[Expr], params: Sequence[Any]) -> Ex
     """A function of whole arrays; of all axes where no parameter says of how many of the last."""
     row = _row(name)
     assert row is not None
-    if row.op.core[:1] == (-1,) and not (params and isinstance(params[0], int)):
+    if row.op.core[:1] == (-1,) and len(params) < max(map(len, row.op.admitted)):
         params = [operands[0].ndim, *params]
     # A row of vectors is of the last axis here; the library's function may be of all entries.
     if row.part < 0 and name in LIBRARY and not params and row.op.core != (1,):

@@ -212,11 +212,11 @@ class IndexWriter:
             places={k: form.substitute(gathers) for k, form in found.places.items()},
             ranges=[r for r in found.ranges if r.name not in gathers],
         )
-        whole = factors(node, self.opens)
+        whole, direct = factors(node, self.opens), set(zip(node.args, node.labels, strict=True))
         placed: list[Placed] = []
         for arg, word, power in whole.powers:
             read = selects(arg) and not gathers.keys().isdisjoint(before[word[-1]].names)
-            if not indicates(arg) and not read:
+            if not read and not (indicates(arg) and (arg, word) in direct):
                 placed.append((arg, tuple([found.places[label] for label in word]), power))
         above, below = yield self.powers(placed, inner)
         (letter,), told = self.letters(1, inner.names), {*self.known, *inner.names}
@@ -230,8 +230,8 @@ class IndexWriter:
         within_sum = guard_fragments([g for g in found.guards if g not in outside])
         factored, below = guarded(within_sum, above, below)
         body = over(scaled_fragment(Coef(), factored), below)
-        ranges = ", ".join(map(range_text, found.ranges))
-        total = Fragment((f"{BINDERS[0]}[{ranges}](", signed(body), ")"))
+        ranges = f"[{', '.join(map(range_text, found.ranges))}]"
+        total = Fragment((f"{BINDERS[0]}{ranges}(", signed(body), ")"))
         guards = counting_fragments(outside, told, letter)
         coef, number = self.divided(whole.coef)
         return over(self.scaled(coef, [*guards, total], scope), number)

@@ -128,6 +128,9 @@ FUNCTIONS: dict[str, FunctionSignature] = {
     "clip": FunctionSignature("entrywise", 3, 3),
 }
 
+#: Functions of which a literal may be a fraction.
+FRACTIONS = frozenset(["norm"])
+
 #: Library functions with several results, and this language's functions for each.
 RESULT_FUNCTIONS = {
     "svd": ("svd_u", "svd_s", "svd_vh"),

@@ -105,6 +105,9 @@ def _value(
     if row is None or (not texts and row.parameters and named in LIBRARY):
         if texts and named not in LIBRARY:
             raise ValueError("it takes no parameters by name")
+        if texts:
+            other = next(text for text in texts if "=" not in text)
+            raise ValueError(f"it takes no `{other}` behind its operands; parameters have names")
         plain: Expr = implementation(node.name)(*args)
         return plain
     return called_row(row, args, texts, lambda text: read(text, x=()))

@@ -15,7 +15,7 @@ from ..reading.lexer import WORDS, Lexicon, excerpt, literal
 from ..reading.parser import BRACKETS, COMPARISON, OR, POWER, PRODUCT, SUM, Grammar, Open
 from ..reading.tree import Node, Positions, SyntaxTree
 from ..reading.where import definitions_first
-from .functions import signature_of
+from .functions import FRACTIONS, signature_of
 from .spellings import called
 
 #: The precedence of this language's operators between two operands.
@@ -28,6 +28,7 @@ LEVELS = {
 TRANSPOSES = ("'", ".'")
 
 #: A literal argument: a whole number, a word, or what is quoted; and an index that is no operand.
+FRACTION = re.compile(r"[+-]?[0-9]{1,15}\.[0-9]{1,15}")
 LITERAL = re.compile(rf"[+-]?(?:[0-9]{{1,15}}|{'|'.join(WORDS)})|'[a-z]*'|\"[a-z]*\"")
 KEY = re.compile(r"[+-]?[0-9]{1,15}|(?:[+-]?[0-9]{1,15})?(?: *: *(?:[+-]?[0-9]{1,15})?){1,2}")
 
@@ -156,7 +157,8 @@ class _MatrixParser(ArrayParser):
         if kind == "size" and not _is_extent(text):
             message = f"a size of {name} is an int or the name of a dimension"
             raise self.fail(message, start)
-        if kind == "literal" and not LITERAL.fullmatch(text):
+        fits = LITERAL.fullmatch(text) or (name in FRACTIONS and FRACTION.fullmatch(text))
+        if kind == "literal" and not fits:
             message = f"the second and third argument of {name} are whole numbers"
             raise self.fail(f"{message} or one of {', '.join(WORDS)}", start)
         self.push(kind, text, (), (start, start, start + len(text)))

@@ -145,11 +145,11 @@ def _check_number(word: str, text: str, offset: int) -> None:
 
 
 def literal(text: str) -> Any:
-    """The value of a literal: a signed whole number, one of `WORDS`, or what is quoted."""
+    """The value of a literal: a signed number, one of `WORDS`, or what is quoted."""
     if text[:1] in ("'", '"'):
         return text[1:-1]
     word = text.lstrip("+-")
-    value = WORDS[word] if word in WORDS else int(word)
+    value = WORDS[word] if word in WORDS else float(word) if "." in word else int(word)
     return -value if text.startswith("-") else value
 
 

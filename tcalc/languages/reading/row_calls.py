@@ -27,6 +27,14 @@ _OPTION = re.compile(r"\w+\s*=(?!=)")
 _INSIDE = re.compile(r"0 <= (.*) < (.*)")
 
 
+#: What parameters are that functions take by these names: a test, and words for it.
+_SORTS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "axis": (lambda v: v is None or _is_axes(v), "a whole number, or several in parentheses"),
+    "keepdims": (lambda v: isinstance(v, bool), "True or False"),
+    "ddof": (lambda v: isinstance(v, int | float) and not isinstance(v, bool), "a number"),
+}
+
+
 class _FormulaText(str):
     """A parameter that is a function of one number, as text."""
 
@@ -77,9 +85,13 @@ def _along(row: RowCall, operands: Sequence[Expr], text: str, params: Sequence[A
         raise ValueError("it has operands, and none is given")
     core, ndim = row.op.core[:1], operands[0].ndim
     given = axes if isinstance(axes, tuple) else (axes,)
-    places = all(isinstance(axis, int) and not isinstance(axis, bool) for axis in given)
     count = len(given)
-    if name != "axis" or not places or core not in ((-1,), (1,)) or (core == (1,) and count > 1):
+    if (
+        name != "axis"
+        or not _is_axes(axes)
+        or core not in ((-1,), (1,))
+        or (core == (1,) and count > 1)
+    ):
         raise ValueError(f"it takes no `{text}`")
     last = chosen_axes(given, ndim, row.op.name)
     order = [k for k in range(ndim) if k not in last] + sorted(last)
@@ -107,13 +119,25 @@ def _parameter(text: str) -> Any:
         return _FormulaText(text)
 
 
+def _is_axes(value: Any) -> bool:
+    """Is this the place of an axis, or several?"""
+    places = value if isinstance(value, tuple) else (value,)
+    return all(isinstance(axis, int) and not isinstance(axis, bool) for axis in places)
+
+
 def _option(text: str) -> tuple[str, Any]:
     """A parameter by its name, such as `axis=-1`."""
-    name, equals, value = text.partition("=")
-    found = _parameter(value.strip())
-    if not equals or isinstance(found, _FormulaText):
+    name, equals, value = map(str.strip, text.partition("="))
+    if not equals or not name.isidentifier():
         raise ValueError(f"expected a parameter by its name, such as axis=0, not `{text}`")
-    return name.strip(), found
+    quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "'\""
+    found = value[1:-1] if quoted else None if value == "None" else _parameter(value)
+    fits, wanted = _SORTS.get(
+        name, (lambda v: not isinstance(v, _FormulaText), "a number or a word")
+    )
+    if not fits(found):
+        raise ValueError(f"{name}= is {wanted}, not `{value}`")
+    return name, found
 
 
 def options(function: Callable[..., Any], texts: Sequence[str]) -> dict[str, Any]:

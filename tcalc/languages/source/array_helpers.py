@@ -203,6 +203,13 @@ def _norm2(a, axis):
     return found * scale.reshape(found.shape)
 """,
     """
+def _norm(a, order, axis):
+    top = _largest(a, axis)
+    scale = np.where((top > 0) & np.isfinite(top), top, 1)
+    found = ((np.abs(a) / scale) ** order).sum(axis=axis) ** (1 / order)
+    return found * scale.reshape(found.shape)
+""",
+    """
 def _off_diagonal(w):
     return np.eye(w.shape[-1], dtype=w.dtype) == 0
 """,

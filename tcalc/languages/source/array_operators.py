@@ -42,6 +42,7 @@ TEMPLATES: dict[str, Template] = {
     **{name: f"{{0}}.{name}(axis={{axes}}).astype({{dtype}})" for name in ("argmax", "argmin")},
     "argsort": "{0}.argsort(axis={axes}, kind='stable').astype({dtype})",
     "norm2": "_norm2({0}, {axes})",
+    "norm": "_norm({0}, {p[1]}, {axes})",
     "logsumexp": "special.logsumexp({0}, axis={axes})",
     "weighted_logsumexp": "special.logsumexp({0}, axis={axes}, b={1})",
     "cumsum": "np.cumsum({0}, axis=-1)",

@@ -51,6 +51,7 @@ ROUTINES: dict[str, Routine] = {
             ("logsumexp", "logsumexp"),
         )
     },
+    "norm": Routine("norm_of_order({size}, {0}, {p[1]})", (-1,), returns="real"),
     "weighted_logsumexp": Routine(
         "weighted_logsumexp({size}, {0}, {1})", (-1, -1), returns="real"
     ),

@@ -48,8 +48,8 @@ LIBRARY: dict[str, Library] = {
 
 #: Functions that all threads of a block call together.
 BLOCKWISE = frozenset([
-    "row_max", "row_min", "row_prod", "norm2", "logsumexp", "weighted_logsumexp", "row_argmax",
-    "row_argmin", "row_hardmax", "row_hardmin", "row_cumsum", "logdet_of_factor",
+    "row_max", "row_min", "row_prod", "norm2", "norm_of_order", "logsumexp", "weighted_logsumexp",
+    "row_argmax", "row_argmin", "row_hardmax", "row_hardmin", "row_cumsum", "logdet_of_factor",
 ])  # fmt: skip
 
 _SQUARE = "{n} * {n}"

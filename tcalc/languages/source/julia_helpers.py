@@ -224,6 +224,15 @@ end
 exponent_of(x) = oftype(x, x > 0 && isfinite(x) ? exponent(x) : 0)
 ''',
     '''
+"""The norm of an order along axes, without overflow."""
+function norm_of_order(a, order, axes)
+    top = maximum(abs.(a), dims=axes)
+    scale = ifelse.((top .> 0) .& isfinite.(top), top, one(eltype(a)))
+    found = sum((abs.(a) ./ scale) .^ order, dims=axes) .^ (1 / order) .* scale
+    return length(axes) == ndims(a) ? found[1] : dropdims(found, dims=axes)
+end
+''',
+    '''
 """The array within zeros, so many before and behind it along every axis."""
 function pad(a, before, after)
     before, after = max.(0, before), max.(0, after)

@@ -70,6 +70,7 @@ TEMPLATES: dict[str, str | Callable[..., str]] = {
     "argmin": "place_of(argmin, {0}, {axis})",
     "argsort": "argsort({0}, {axis})",
     "norm2": "norm2({0}, {axes})",
+    "norm": "norm_of_order({0}, {p[1]}, {axes})",
     "logsumexp": "logsumexp({0}, {axes})",
     "weighted_logsumexp": "logsumexp({0}, {axes}, {1})",
     "hardmax": "shares(maximum, {0}, {axes})",

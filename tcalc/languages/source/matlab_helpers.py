@@ -192,6 +192,21 @@ function y = norm2(a, axes)
 end
 """,
     """
+function y = norm_of_order(a, order, axes)
+% The norm of an order along axes, without overflow.
+  top = abs(a);
+  for axis = axes
+    top = max(top, [], axis);
+  end
+  top(top == 0 | ~isfinite(top)) = 1;
+  y = (abs(a) ./ top) .^ order;
+  for axis = axes
+    y = sum(y, axis);
+  end
+  y = y .^ (1 / order) .* top;
+end
+""",
+    """
 function b = pad(a, before, after)
 % The array within zeros, so many before and behind it along every axis.
   before = max(0, before);

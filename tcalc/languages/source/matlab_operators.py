@@ -71,6 +71,7 @@ TEMPLATES: dict[str, str | Callable[..., str]] = {
     "argmin": "argmin({0}, {axis})",
     "argsort": "argsort({0}, {axis})",
     "norm2": "norm2({0}, {axes})",
+    "norm": "norm_of_order({0}, {p[1]}, {axes})",
     "logsumexp": "logsumexp({0}, {axes})",
     "weighted_logsumexp": "logsumexp({0}, {axes}, {1})",
     "hardmax": "shares({0}, {axes}, @max)",

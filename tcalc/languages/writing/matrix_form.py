@@ -186,7 +186,14 @@ class ProductForm:
         ones = self.style.ones
         column = left or ones(self.node.extents[i])
         row = self.vector(j, True) or self.style.transpose(ones(self.node.extents[j]))
+        if left and self._same_products(i, j):  # as a square is read
+            row = self.style.transpose(left)
         return self.style.chain([column, row])
+
+    def _same_products(self, i: int, j: int) -> bool:
+        """Have two labels the same vectors, and more than one?"""
+        one, other = ([(id(f), k) for f, _, k in self.vectors.get(n, ())] for n in (i, j))
+        return one == other and len(one) > 1
 
     # --- contractions ---
 

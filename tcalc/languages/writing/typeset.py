@@ -250,9 +250,10 @@ class Typeset(Marks):
                 ropes.append(self.inside(args[int(field)], ATOM if raised else POINTWISE))
         if parts[0][0].endswith("^{") or parts[0][0].startswith(r"\frac"):
             level = min(level, POWER)
-        if extra and (op.core or LEADING_NAME.match(parts[0][0])):
+        named = LEADING_NAME.match(parts[0][0])
+        if extra and (op.core or named):
             ropes = self.with_parameters(ropes, extra)
-            level = min(level, POWER)
+            level = min(level, POWER if named else ATOM)
         size, flips = fragment_size(args, 2)
         if level == COMPARE and op.meaning.range == UNIT:
             return self.truth(self.typeset(ropes), size, flips)

@@ -61,6 +61,19 @@ static real norm2(ptrdiff_t n, const real *x)
     return sqrt(sum) / scale;
 }
 
+/* Of powers of the entries over the largest one, which stay in range. */
+static real norm_of_order(ptrdiff_t n, const real *x, real order)
+{
+    real top = 0, sum = 0;
+    for (ptrdiff_t i = 0; i < n; i++)
+        top = fabs(x[i]) > top || isnan(x[i]) ? fabs(x[i]) : top;
+    if (top == 0 || !isfinite(top))
+        top = 1;
+    for (ptrdiff_t i = 0; i < n; i++)
+        sum += pow(fabs(x[i]) / top, order);
+    return pow(sum, 1 / order) * top;
+}
+
 static real logsumexp(ptrdiff_t n, const real *x)
 {
     real top = -INFINITY, sum = 0;

@@ -119,6 +119,21 @@ static __device__ real block_norm2(ptrdiff_t n, const real *x)
     return sqrt(block_sum(mine)) / scale;
 }
 
+/* Of powers of the entries over the largest one, which stay in range. */
+static __device__ real block_norm_of_order(ptrdiff_t n, const real *x, real order)
+{
+    real mine = 0;
+    THREAD_STRIDE(i, n)
+        mine = fabs(x[i]) > mine || isnan(x[i]) ? fabs(x[i]) : mine;
+    real top = block_max(mine);
+    if (top == 0 || !isfinite(top))
+        top = 1;
+    mine = 0;
+    THREAD_STRIDE(i, n)
+        mine += pow(fabs(x[i]) / top, order);
+    return pow(block_sum(mine), 1 / order) * top;
+}
+
 static __device__ real block_logsumexp(ptrdiff_t n, const real *x)
 {
     real mine = 0;
