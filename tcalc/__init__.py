@@ -53,6 +53,7 @@ with _resting_collector(lasting=True):
     from .run.compile import compile as compile
     from .run.compiled import Compiled as Compiled
     from .run.transforms import *
+    from .support.errors import DeclarationError as DeclarationError
     from .support.errors import Error as Error
     from .support.errors import LimitError as LimitError
     from .support.errors import LinAlgError as LinAlgError

@@ -74,9 +74,23 @@ def softmax(a: np.ndarray) -> np.ndarray:
     [
         ("argsort(X, axis=2)", "argsort: axis 2 is out of range for 2 axes"),
         ("argsort(X, axis=(0, 1))", "argsort: it takes no `axis=(0, 1)`"),
-        ("argsort(X, axis=0.5)", "argsort: it takes no `axis=0.5`"),
-        ("argsort(X, axis=m)", "argsort: it takes no `axis=m`"),
-        ("argmax(X, axis=True)", "argmax: it takes no `axis=True`"),
+        (
+            "argsort(X, axis=0.5)",
+            "argsort: axis= is a whole number, or several in parentheses, not `0.5`",
+        ),
+        (
+            "argsort(X, axis=m)",
+            "argsort: axis= is a whole number, or several in parentheses, not `m`",
+        ),
+        (
+            "argmax(X, axis=True)",
+            "argmax: axis= is a whole number, or several in parentheses, not `True`",
+        ),
+        ("sum(X, axis=0, 1)", "sum: it takes no `1` behind its operands; parameters have names"),
+        ("trace(A, 1)", "trace: it takes no `1` behind its operands; parameters have names"),
+        ("expm(A, 2)", "expm: it has 0 parameters behind its operands, not 1"),
+        ("max(X, axis=0, keepdims=2)", "max: keepdims= is True or False, not `2`"),
+        ("var(x, ddof=x)", "var: ddof= is a number, not `x`"),
         ("sum(X, axis=0, foo=1)", "sum: it takes no `foo=1`"),
         ("softmax(X, axis=0, axis=1)", "softmax: axis= is given twice"),
         ("argsort(X, order=0)", "argsort: it takes no `order=0`"),

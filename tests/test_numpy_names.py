@@ -153,6 +153,8 @@ CASES: list[tuple[Callable[[Any], Any], np.ndarray]] = [
     (lambda x: np.arccos(x / 4) + np.arcsin(x / 4) + np.arctan(x) + np.arctanh(x / 4), A),
     (lambda x: np.exp2(x) + np.log2(x) + np.log10(x) + np.rad2deg(x), P),
     (lambda x: np.where((x > 0) & (x < 1) | (x >= 2) | (x <= -1), x, np.angle(x)), A),
+    (lambda x: np.where(np.bitwise_and(x > 0, np.invert(x > 1)) | ~np.bitwise_or(x < 1, x > 2), x, 2), A),
+    (lambda x: np.where(np.bitwise_xor(x > 0, x > 1), x, 2 * x), A),
     (lambda x: np.where(np.logical_and(x == x, np.logical_or(x != x, np.isinf(x))), x, 2 * x), A),
     (lambda x: np.where(np.isnan(x) | np.all(x < 9), x, 0) + np.fmin(x, np.nan), A),
     (lambda x: np.where(np.less(x, 0) | np.greater(x, 1), x, 0), A),
@@ -359,3 +361,25 @@ def test_attributes_are_those_of_arrays() -> None:
 def test_stopped_gradients() -> None:
     found = tc.grad(lambda x: np.sum(x * tc.stop_gradient(x)))(np.array([2.0, 3.0]))
     np.testing.assert_array_equal(found, [2.0, 3.0])
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda i: i & 1, lambda i: 4 | i, lambda i: ~i, lambda i: np.bitwise_xor(i, 3),
+        lambda i: np.invert(i), lambda i: i & np.arange(4),
+    ],
+)  # fmt: skip
+def test_bits_of_whole_numbers_are_refused(function: Any) -> None:
+    """They are no conditions."""
+    with pytest.raises(TypeError, match="joins conditions, such as x != 0"):
+        tc.vmap(function)(np.arange(4))
+
+
+def test_conditions_are_joined_as_bits() -> None:
+    a, held = np.array([1.0, -2.0, 3.0]), np.array([True, True, False])
+    found = tc.compile(lambda x, m: [(x > 0) & m, (x > 0) | ~m, np.bitwise_xor(x > 0, held)])(
+        a, held
+    )
+    for value, wanted in zip(found, [(a > 0) & held, (a > 0) | ~held, (a > 0) ^ held], strict=True):
+        np.testing.assert_array_equal(value, wanted)

@@ -306,3 +306,17 @@ def test_a_start_without_a_value_is_told() -> None:
         s.fun(s.pack([np.zeros(2), -10.0]))
     with pytest.raises(tc.LinAlgError, match="not positive definite"):
         s.hess(s.pack([np.zeros(2), -10.0]))
+
+
+def test_steps_stay_where_unknowns_are_declared_to_be() -> None:
+    """Beyond it the objective has no value: steps are shortened, as where a logarithm has none."""
+    S = tc.var("S", (2, 2), positive_definite=True)
+    found = tc.newton(-3 * tc.linalg.logdet(S) + tc.trace(S), {"S": 9 * np.eye(2)})
+    np.testing.assert_allclose(found.x["S"], 3 * np.eye(2), atol=1e-7)
+    q = tc.var("q", "n", nonnegative=True)
+    found = tc.newton(tc.sum(q - 2 * tc.log(q)), {"q": np.full(2, 9.0)})
+    np.testing.assert_allclose(found.x["q"], 2, atol=1e-7)
+    with pytest.raises(
+        tc.DeclarationError, match="q is declared nonnegative, but its data are not"
+    ):
+        tc.newton(tc.sum(q - 2 * tc.log(q)), {"q": np.full(2, -9.0)})

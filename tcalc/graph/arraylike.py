@@ -169,8 +169,8 @@ class ArrayMethods(Evaluated):
     __matmul__, __rmatmul__ = _infix("matmul")
     __mod__, __rmod__ = _infix("mod")
     __floordiv__, __rfloordiv__ = _infix("floor_divide")
-    __and__, __rand__ = _infix("logical_and")
-    __or__, __ror__ = _infix("logical_or")
+    __and__, __rand__ = _infix("bitwise_and")
+    __or__, __ror__ = _infix("bitwise_or")
     __lt__, __gt__ = _infix("less")
     __le__, __ge__ = _infix("less_equal")
     __eq__ = _infix("equal")[0]  # type: ignore[assignment]
@@ -179,7 +179,7 @@ class ArrayMethods(Evaluated):
 
     __neg__ = _operation("negative")
     __abs__ = _operation("abs")
-    __invert__ = _operation("logical_not")
+    __invert__ = _operation("bitwise_not")
     __getitem__ = _operation("getitem")
     all = _numpys("all")
     any = _numpys("any")

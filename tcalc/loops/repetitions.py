@@ -208,8 +208,7 @@ def _two_steps(
     operands: Step = {}
     while results and operands.keys() != results.keys():
         # what no other result reads is none
-        ends = results.keys()
-        needed = set(map(id, postorder(results.values(), lambda n, ends=ends: id(n) in ends)))
+        needed = _needed(results)
         inside = [node for node in inside if id(node) in needed]
         holes = [hole for hole in holes if id(hole.node) in needed]
         operands = {id(arg): arg for node in inside for arg in node.args if id(arg) in results}
@@ -220,6 +219,11 @@ def _two_steps(
     second: Step = {at: pairs[at] for at in first}
     values = [[_value(step[id(h.node)], h.kind) for h in holes] for step in (first, second)]
     return Steps(results, inside, holes, [first, second], values)
+
+
+def _needed(results: Step) -> set[int]:
+    """What the last results are computed from, down to those before them."""
+    return set(map(id, postorder(results.values(), lambda n: id(n) in results)))
 
 
 def _matched(

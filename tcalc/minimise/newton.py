@@ -17,6 +17,7 @@ from ..graph.nodes import Expr
 from ..run.binding import OwnData, by_name
 from ..run.compile import compile
 from ..support.arrays import Array
+from ..support.errors import DeclarationError
 from ..support.namespaces import on_host
 from ..support.progress import Progress
 from .scipy_objective import Unknowns
@@ -86,7 +87,7 @@ class _NewtonSearch:
         """The value at a point, infinite where the objective is not defined."""
         try:
             return self.evaluate(arrays)
-        except np.linalg.LinAlgError:
+        except (np.linalg.LinAlgError, DeclarationError):
             return float("inf"), ()
 
     def update_hessian(self) -> None:

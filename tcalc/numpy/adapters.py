@@ -9,10 +9,20 @@ from typing import Any
 import numpy as np
 
 from ..graph.applications import core_swap
+from ..graph.arraylike import surface
 from ..graph.extents import Extent, Shape, show_shape
-from ..graph.nodes import Expr
+from ..graph.nodes import Expr, Var
 from ..graph.products import symmetries
-from ..ops import arithmetic, elementwise, joining, reductions, reshape, statistics, triangles
+from ..ops import (
+    arithmetic,
+    elementwise,
+    entrywise,
+    joining,
+    reductions,
+    reshape,
+    statistics,
+    triangles,
+)
 from ..ops.arithmetic import Axis, as_expr, check_axis, matmul, multiply, subtract
 from ..ops.diagonals import diagonal as any_diagonal
 from ..ops.diagonals import trace as any_trace
@@ -22,6 +32,29 @@ from ..ops.matrix import eigh as symmetric_eigh
 from ..ops.matrix import lapack_names, lq, norms, svd
 from ..ops.views import transpose
 from ..support.errors import TraceError, UnsupportedError
+
+# --- bits ----------------------------------------------------------------------------------------
+
+
+def _of_conditions(name: str, joined: Callable[..., Expr]) -> Callable[..., Expr]:
+    """NumPy's function of bits, of conditions alone."""
+
+    def call(*operands: object) -> Expr:
+        for e in operands:
+            written = not isinstance(e, Expr) and np.asarray(e).dtype.kind != "b"
+            if written or (isinstance(e, Var) and e.integral):
+                raise TypeError(f"{name} joins conditions, such as x != 0; bits are not offered")
+        return joined(*operands)
+
+    return call
+
+
+bitwise_and = _of_conditions("bitwise_and, or &,", elementwise.logical_and)
+bitwise_or = _of_conditions("bitwise_or, or |,", elementwise.logical_or)
+bitwise_xor = _of_conditions("bitwise_xor, or ^,", entrywise.logical_xor)
+bitwise_not = _of_conditions("bitwise_not, or ~,", elementwise.logical_not)
+surface.update(bitwise_and=bitwise_and, bitwise_or=bitwise_or, bitwise_not=bitwise_not)
+
 
 # --- reductions -----------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from ..graph.nodes import Expr, Var
 from ..graph.properties import Property, checked_properties, holds
 from ..graph.variables import canonical_name, check_shape, is_masked
 from ..support.arrays import AnyArray, Array
-from ..support.errors import ShapeError
+from ..support.errors import DeclarationError, ShapeError
 from ..support.lazy_arrays import in_blocks, is_lazy
 from ..support.namespaces import is_sparse, on_device
 from ..support.records import NamedTuple
@@ -366,7 +366,7 @@ def cancelled(
 
 
 def check_properties(array: AnyArray, declared: Declared) -> None:
-    """Raise ValueError for data without a property that their variable declares.
+    """Raise DeclarationError for data without a property that their variable declares.
 
     The host looks at them, wherever they are.
     """
@@ -374,7 +374,7 @@ def check_properties(array: AnyArray, declared: Declared) -> None:
         array = array.get()
     for row in declared.checked:
         if not holds(row, array):
-            raise ValueError(
+            raise DeclarationError(
                 f"{declared.name} is declared {row.name.replace('_', ' ')}, but its data are not; "
                 "compile(check=False) skips this"
             )

@@ -25,6 +25,10 @@ class TraceError(Error, TypeError):
     """An expression was used where only numbers can stand."""
 
 
+class DeclarationError(Error, ValueError):
+    """Data without a property that their variable declares."""
+
+
 class PartitionError(Error, TypeError):
     """A value that cannot be computed from parts of the data, each by itself."""
 

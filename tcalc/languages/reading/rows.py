@@ -77,8 +77,8 @@ def applied_row(row: RowCall, operands: Sequence[Expr], params: Sequence[Any]) -
         (params, *_) = op.params  # formulas do not write them
     if len(operands) != len(op.core):
         raise ValueError(f"it has {len(op.core)} operands, not {len(operands)}")
-    most = max([len(sample) for sample in op.admitted])
-    if len(params) > most and row.part < 0 and not op.family:
+    most = max([len(sample) for kin in _kin(row) for sample in kin.admitted])
+    if len(params) > most + ("{function}" in op.spelling.latex):
         raise ValueError(f"it has {most} parameters behind its operands, not {len(params)}")
     for e, core in zip(operands, op.core, strict=True):
         core = params[0] if core == -1 else core
@@ -100,6 +100,12 @@ def applied_row(row: RowCall, operands: Sequence[Expr], params: Sequence[Any]) -
     if any(isinstance(extent, int) and extent < 0 for extent in found.shape):
         raise ValueError("an extent is negative")
     return found
+
+
+def _kin(row: RowCall) -> list[Op]:
+    """The row, and those that have a result of the same name."""
+    name = row.op.parts[row.part] if row.part >= 0 else ""
+    return [row.op, *[op for op in TABLE.values() if name and name in op.parts]]
 
 
 def _integers(e: Expr) -> Expr:
