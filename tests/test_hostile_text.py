@@ -54,6 +54,18 @@ NEEDED: list[tuple[str, Callable[[], Any], int, int]] = [
 ]  # fmt: skip
 
 
+def test_what_recurrences_need() -> None:
+    """Polynomials of two states and of their parameters."""
+    p = tc.var("p", 2)
+    s, i, loss = 0.99, 0.01, 0.0
+    for _ in range(8):
+        new = p[0] * s * i
+        s, i = s - new, i + new - p[1] * i
+        loss += (i - 0.1) ** 2
+    with tc.limits(steps=1_000_000):
+        tc.grad(loss, p)
+
+
 @pytest.mark.parametrize(("name", "call", "nodes", "steps"), NEEDED, ids=[row[0] for row in NEEDED])
 def test_what_texts_need(name: str, call: Callable[[], Any], nodes: int, steps: int) -> None:
     with tc.limits(nodes=nodes, steps=steps + LIMITS["nodes"].steps * nodes):

@@ -251,3 +251,24 @@ def test_texts_do_not_depend_on_the_hash_seed() -> None:
         for seed in ("0", "1", "2")
     }
     assert len(texts) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("f = sum[i,j]([i < j]/A[i,j])", "f = sum[i=0..n-2, j=i+1..n-1](1/A[i, j])"),
+        ("f = sum[i,j]([i < j]/(x[i]*x[j]))", "f = sum[i=0..n-2, j=i+1..n-1](1/(x[i]*x[j]))"),
+        ("f = sum[i](exp(sum[j]([i < j]/A[i,j])))",
+         "f = sum[i=0..n-1](exp(sum[j=i+1..n-1](1/A[i, j])))"),
+        ("f[i] = 2*[i < n-1]/x[i]", "f[i=0..n-1] = 2*[n >= i+2]/x[i]"),
+    ],
+)  # fmt: skip
+def test_conditions_over_a_line_are_kept(text: str, shown: str) -> None:
+    e = tc.parse_index(text, A=("n", "n"), x="n")
+    assert tc.to_index(e) == shown
+    at = {
+        v: np.random.default_rng(0).uniform(0.5, 2, (4,) * e.variables[v].ndim) for v in e.variables
+    }
+    np.testing.assert_allclose(
+        tc.parse_index(shown, A=("n", "n"), x="n")(**at), e(**at), rtol=1e-14
+    )

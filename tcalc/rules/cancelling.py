@@ -23,7 +23,7 @@ from .strategy import rule
 CANCELLING = "cancelling"
 #: Terms of a sum among which common factors are looked for: of larger ones that others are found
 #: in, as the polynomials of many steps are, it takes longer than all the rest.
-MAX_TERMS = 4
+MAX_TERMS = 8
 
 #: How many factors of two terms are compared in one step.
 COMPARED = 8
