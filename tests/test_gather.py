@@ -165,7 +165,7 @@ WRONG: list[tuple[Callable[[], Any], type[Exception], list[str]]] = [
     (lambda: x[idx](x=np.zeros(0), idx=[0]), IndexError, ["extent 0"]),
     (lambda: x[np.uint64([2**63])], IndexError, ["9223372036854775808"]),
     (lambda: x[x > 0], TypeError, ["mask", "where"]),
-    (lambda: x[[True, False]], TypeError, ["mask", "where"]),
+    (lambda: tc.var("w", 3)[[True, False]], IndexError, ["mask", "(2,)", "(3,)"]),
     (lambda: x[True], TypeError, ["mask", "where"]),
     (lambda: x[1.5], TypeError, ["integers", "1.5"]),
     (lambda: x["i"], TypeError, ["integers", "'i'"]),
@@ -297,3 +297,26 @@ def test_long_products_with_tables(seed: int) -> None:
     wanted = np.einsum(*args, out, optimize=True)
     found = e(**{k: v for k, v in data.items() if k in e.variables})
     np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-9 * abs(wanted).max())
+
+
+@pytest.mark.parametrize(
+    "take",
+    [
+        lambda a: a[np.array([True, False, True])],
+        lambda a: a[:, [True, False, False, True]],
+        lambda a: a[np.arange(12).reshape(3, 4) % 2 == 0],
+        lambda a: a[..., np.array([False] * 4)],
+        lambda a: a[np.array([False, True, True]), 1:3],
+        lambda a: a[None, np.array([True, True, False])],
+        lambda a: a[np.array([True, False, True]), np.array([0, 1])],
+    ],
+)  # fmt: skip
+def test_masks_of_numbers_are_the_places_where_they_hold(take: Any) -> None:
+    a, weights = np.arange(12.0).reshape(3, 4), np.random.default_rng(0).normal(size=(3, 4))
+    X = tc.var("X", (3, 4))
+    np.testing.assert_array_equal(take(X)(X=a), take(a))
+    wanted = np.zeros((3, 4))
+    places = take(np.arange(12).reshape(3, 4))
+    np.add.at(wanted.reshape(-1), places.ravel(), 2 * take(a).ravel() * take(weights).ravel())
+    found = tc.grad(tc.sum(take(X) ** 2 * take(weights)), X)(X=a)
+    np.testing.assert_allclose(found, wanted, atol=1e-14)

@@ -35,9 +35,9 @@ IndexLabels = tuple[int, ...]
 
 
 def getitem(a: Expr, key: object) -> Expr:
-    """``a[key]`` by slices, `...`, None, integers, and arrays of integers."""
+    """``a[key]`` by slices, `...`, None, integers, arrays of integers, and masks of numbers."""
     e = as_expr(a)
-    keys = _complete(list(key) if isinstance(key, tuple) else [key], e)
+    keys = _without_masks(_complete(list(key) if isinstance(key, tuple) else [key], e), e)
     arrays = [index_expr(k) for k in keys if not _basic(k) and not is_integer(k)]
     shape = broadcast_shapes((), *[index.shape for index in arrays])
     chosen = tuple(range(e.ndim, e.ndim + len(shape)))
@@ -91,7 +91,7 @@ def _stretched(shape: Shape, target: Shape, labels: IndexLabels) -> IndexLabels:
 
 def _complete(keys: list[Any], e: Expr) -> list[Any]:
     """The index with a slice for every axis that it leaves out."""
-    wanted = builtins.sum(k is not None and not isinstance(k, EllipsisType) for k in keys)
+    wanted = builtins.sum(map(_taken, keys))
     if wanted > e.ndim:
         raise IndexError(f"{wanted} indices for shape {show_shape(e.shape)}")
     places = [k for k, item in enumerate(keys) if isinstance(item, EllipsisType)]
@@ -99,6 +99,36 @@ def _complete(keys: list[Any], e: Expr) -> list[Any]:
         raise IndexError("an index has a single ellipsis ('...')")
     at = places[0] if places else len(keys)
     return [*keys[:at], *[slice(None)] * (e.ndim - wanted), *keys[at + 1 :]]
+
+
+def _taken(key: object) -> int:
+    """How many axes a key stands for."""
+    mask = _mask(key)
+    return int(key is not None and not isinstance(key, EllipsisType)) if mask is None else mask.ndim
+
+
+def _mask(key: object) -> np.ndarray | None:
+    """A key as a constant mask, where it is one."""
+    flags = isinstance(key, list) and key and all(isinstance(k, bool | np.bool_) for k in key)
+    array = np.asarray(key) if flags or isinstance(key, np.ndarray) else None
+    return array if array is not None and array.ndim and array.dtype.kind == "b" else None
+
+
+def _without_masks(keys: list[Any], e: Expr) -> list[Any]:
+    """The index with the places of masks, one array for each of their axes."""
+    found: list[Any] = []
+    axis = 0
+    for key in keys:
+        if (mask := _mask(key)) is None or is_masked(key):
+            found.append(key)
+            axis += key is not None
+            continue
+        own = e.shape[axis : axis + mask.ndim]
+        if any(isinstance(n, int) and n != m for n, m in zip(own, mask.shape, strict=True)):
+            raise IndexError(f"a mask of shape {show_shape(mask.shape)} for axes {show_shape(own)}")
+        found += np.nonzero(mask)
+        axis += mask.ndim
+    return found
 
 
 def _basic(key: object) -> bool:
