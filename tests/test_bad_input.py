@@ -244,6 +244,8 @@ DATA: list[tuple[Any, dict[str, Any], type[Exception], list[str]]] = [
         )
     ],
     (x - x, {}, TypeError, ["dimension n is not known: pass n="]),
+    (tc.var("v", "2*n") ** 2, {"v": np.zeros(3)}, tc.ShapeError, ["3 at 0; 3 is 2*n for no whole"]),
+    (tc.var("v", "n+1") ** 2, {"v": []}, tc.ShapeError, ["v has extent 0 at 0; 0 is n+1 for no"]),
     (tc.max(x), {"x": []}, tc.ShapeError, ["max of x", "(0,)"]),
     (tc.min(B, axis=1), {"B": np.ones((2, 0))}, tc.ShapeError, ["min of B", "(2, 0)"]),
     (tc.grad(tc.max(x), x), {"x": []}, tc.ShapeError, ["max of x", "(0,)"]),

@@ -290,6 +290,10 @@ def test_eval(capsys: pytest.CaptureFixture[str], files: Path) -> None:
     X = np.load("data.npz")["X"]
     np.testing.assert_allclose(np.load("result.npz")["result"], 2 * X.T @ X)
     assert run(capsys, *argv, "w,y", "--out", "two.npz")[0] == 0
+    for out in ("data.npz", "./data"):
+        status, _, message = run(capsys, *argv, "w", "--out", out)
+        assert status == 2
+        assert "would overwrite the data" in message
     with np.load("two.npz") as found:
         assert found.files == ["result0", "result1"]
         np.testing.assert_allclose(found["result1"], -2 * (X.sum(1) - 1))

@@ -121,6 +121,9 @@ def test_wrong_shapes_are_told() -> None:
     total = tc.elementwise("wrong_total", np.sum, lambda a: a)
     with pytest.raises(tc.ShapeError, match="wrong_total gave shape"):
         total(x)(DATA)
+    turned = tc.elementwise("wrong_plane", lambda a: 1j * a, None)
+    with pytest.raises(TypeError, match="wrong_plane gave no real numbers, but complex128"):
+        turned(x)(DATA)
     slope = tc.elementwise("wrong_slope", np.sin, lambda a: tc.ones((2, 2)))
     with pytest.raises(tc.ShapeError, match="derivative of wrong_slope"):
         tc.grad(tc.sum(slope(x)), x)

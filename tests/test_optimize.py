@@ -320,3 +320,10 @@ def test_steps_stay_where_unknowns_are_declared_to_be() -> None:
         tc.DeclarationError, match="q is declared nonnegative, but its data are not"
     ):
         tc.newton(tc.sum(q - 2 * tc.log(q)), {"q": np.full(2, -9.0)})
+
+
+def test_what_is_no_objective_is_told() -> None:
+    with pytest.raises(TypeError, match="scipy_functions takes an expression, not function"):
+        tc.scipy_functions(lambda x: np.sum(x**2), "x")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="x is not a variable of the objective: it has none"):
+        tc.newton(tc.sum(tc.var("x", "n")) * 0 + 1, {"x": np.ones(3)})

@@ -235,6 +235,8 @@ def _derive(arguments: Any) -> int:
     result = _derived(arguments, e)
     chosen = list(dict.fromkeys(arguments.to or ["text"]))
     if arguments.compress:
+        if arguments.to or arguments.out:
+            raise ValueError("--compress prints structures: it goes without --to and --out")
         print(listed(result, [str(compress(block)) for block in trees.leaves(result)]))
     elif arguments.out:
         write(files(result, chosen, arguments.out, arguments.where), arguments.out)
@@ -277,10 +279,18 @@ def _arrays(path: str) -> dict[str, Any]:
         raise ValueError(f"{path} is not an .npz file with arrays of numbers") from None
 
 
+def _same_file(out: str, data: str) -> bool:
+    """Is this where results would go, to a name with NumPy's ending, also that of the data?"""
+    path = Path(out if out.endswith(".npz") else f"{out}.npz")
+    return path.exists() and path.samefile(data)
+
+
 @for_text
 def _eval(arguments: Any) -> int:
     data = _arrays(arguments.data)
     shapes = {name: value.shape for name, value in data.items()}
+    if arguments.out and _same_file(arguments.out, arguments.data):
+        raise ValueError(f"--out {arguments.out} would overwrite the data; choose another name")
     result = _derived(arguments, _read(arguments, declare(arguments.var), shapes))
     step = compile(result, backend="numpy")
     with Progress("evaluating"):

@@ -318,7 +318,10 @@ def nominal(extent: Extent, sizes: Mapping[str, int] | None = None) -> int:
 
 
 def solved_for(extent: Extent, value: int, sizes: Mapping[str, int]) -> dict[str, int]:
-    """The one dimension that is not known yet, where the extent is a number at one value of it."""
+    """The one dimension that is not known yet, where the extent is a number at one value of it.
+
+    ShapeError where it is that at no value, as an even extent is not 3.
+    """
     missing = extent_names([extent]) - sizes.keys()
     if len(missing) != 1:
         return {}
@@ -336,5 +339,7 @@ def solved_for(extent: Extent, value: int, sizes: Mapping[str, int]) -> dict[str
     while low < high:
         middle = (low + high) // 2
         low, high = (low, middle) if at(middle) >= value else (middle + 1, high)
-    unique = at(low) == value != at(low + 1) and (not low or at(low - 1) != value)
-    return {name: low} if unique else {}
+    near = [at(n) for n in range(max(0, low - 1), low + 2)]
+    if value not in near and near == sorted(near):
+        raise ShapeError(f"{value} is {extent} for no whole number {name}")
+    return {name: low} if at(low) == value and near.count(value) == 1 else {}

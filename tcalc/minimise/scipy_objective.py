@@ -17,7 +17,7 @@ from ..graph.variables import var
 from ..run.binding import OwnData, by_name, name_of
 from ..run.compile import compile
 from ..support.arrays import Array
-from ..support.errors import ShapeError
+from ..support.errors import DeclarationError, ShapeError
 
 
 class Unknowns:
@@ -28,7 +28,8 @@ class Unknowns:
         self.names = [name_of(v, "variables to minimise over") for v in trees.leaves(wrt)]
         for name in self.names:
             if name not in known:
-                raise TypeError(f"{name} is not a variable of the objective: {', '.join(known)}")
+                others = ", ".join(known) or "it has none"
+                raise TypeError(f"{name} is not a variable of the objective: {others}")
         if len(set(self.names)) < len(self.names) or not self.names:
             raise TypeError(f"variables to minimise over, each once, not {self.names}")
         self.variables: list[Var] = [known[name] for name in self.names]
@@ -51,7 +52,10 @@ class Unknowns:
             held = extent
             if isinstance(extent, str):
                 if not extent.isidentifier():  # checked when it is evaluated
-                    self.sizes.update(solved_for(extent, size, self.sizes))
+                    try:
+                        self.sizes.update(solved_for(extent, size, self.sizes))
+                    except ShapeError as error:
+                        raise ShapeError(f"{what}: {error}") from None
                     continue
                 held = self.sizes.setdefault(extent, size)
             if held != size:
@@ -162,7 +166,7 @@ class SciPyFunctions:
             try:
                 value, slopes = self._first(self.unpack(vector))
                 found = value, self._unknowns.flat(slopes)
-            except np.linalg.LinAlgError:
+            except (np.linalg.LinAlgError, DeclarationError):
                 if self._last is None:  # the start: a minimiser would not say why it went nowhere
                     raise
                 found = np.inf, np.full(vector.shape, np.nan)
@@ -221,4 +225,6 @@ def scipy_functions(
     >>> s.unpack(found.x)["w"].round(6).tolist()
     [1.0, 2.0]
     """
+    if not isinstance(f, Expr):
+        raise TypeError(f"scipy_functions takes an expression, not {type(f).__name__}")
     return SciPyFunctions(f, wrt, data, options)

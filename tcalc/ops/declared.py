@@ -142,6 +142,8 @@ def _kernel(name: str, f: Callable[..., Any]) -> Callable[..., Any]:
         wanted = np.broadcast_shapes(*[np.shape(a) for a in arrays])
         dtype = np.result_type(*arrays, np.float32)
         found = np.asarray(f(*np.broadcast_arrays(*arrays)))
+        if found.dtype.kind not in "fiub":
+            raise TypeError(f"{name} gave no real numbers, but {found.dtype}")
         if found.shape != wanted:
             raise ShapeError(f"{name} gave shape {found.shape} for operands of shape {wanted}")
         return found.astype(dtype, copy=False)

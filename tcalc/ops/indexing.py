@@ -124,7 +124,9 @@ def _without_masks(keys: list[Any], e: Expr) -> list[Any]:
             axis += key is not None
             continue
         own = e.shape[axis : axis + mask.ndim]
-        if any(isinstance(n, int) and n != m for n, m in zip(own, mask.shape, strict=True)):
+        if not all(isinstance(n, int) for n in own):
+            raise TypeError(f"a mask for axes {show_shape(own)} is written where(mask, a, b)")
+        if own != mask.shape:
             raise IndexError(f"a mask of shape {show_shape(mask.shape)} for axes {show_shape(own)}")
         found += np.nonzero(mask)
         axis += mask.ndim

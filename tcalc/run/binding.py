@@ -311,7 +311,11 @@ class ExtentBinding:
         while known < len(self.sizes):
             known = len(self.sizes)
             for extent, found, what in self._derived:
-                for name, value in solved_for(extent, found, self.sizes).items():
+                try:
+                    solved = solved_for(extent, found, self.sizes)
+                except ShapeError as error:
+                    raise ShapeError(f"{what}; {error}") from None
+                for name, value in solved.items():
                     self._bind(name, value, f"{what}, which is {extent}; so {name}")
 
     def require(
