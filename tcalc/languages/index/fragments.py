@@ -15,6 +15,7 @@ from ...graph.nodes import Const
 from ...integers.affine import Affine, Congruence, Constraint, Guard, Quotient
 from ...integers.elimination import Range
 from ...support.errors import UnsupportedError
+from ..writing.constants import of_constants
 from ..writing.notation import (
     ATOM,
     MAX_SHOWN,
@@ -54,13 +55,19 @@ def power_fragment(p: Fragment, power: int) -> Fragment:
 
 
 def divided(coef: Coef) -> tuple[Coef, list[Fragment]]:
-    """A coefficient without its denominator, and that: 3/2 is not written as 1.5."""
+    """A coefficient without its denominator, and that: 3/2 is not written as 1.5.
+
+    Nor is what constants make: 1/sqrt(2*pi) is not 0.3989422804014327.
+    """
     if not math.isfinite(coef.value):
         return coef, []
     found = Fraction(coef.value).limit_denominator(MAX_DENOMINATOR)
-    if not found or found.denominator == 1 or float(found) != coef.value:
+    if found and found.denominator > 1 and float(found) == coef.value:
+        return coef._replace(value=found.numerator), [Fragment(str(found.denominator))]
+    if (made := of_constants(size_of(coef.value))) is None:
         return coef, []
-    return coef._replace(value=found.numerator), [Fragment(str(found.denominator))]
+    top, _, below = made
+    return coef._replace(value=top if coef.value > 0 else -top), list(map(Fragment, below))
 
 
 def guarded(
@@ -86,7 +93,9 @@ def scaled_fragment(coef: Coef, factors: Sequence[Fragment]) -> Fragment:
     """A coefficient times factors."""
     negative = math.copysign(1, coef.value) < 0
     size = size_of(coef.value)
-    above = [] if size == 1 else [Fragment(repr(n)) for n in doubles_of(size)]
+    made = of_constants(size)
+    texts = map(repr, doubles_of(size)) if made is None or made[2] else made[1]
+    above = [] if size == 1 else list(map(Fragment, texts))
     above += [Fragment(f"({form_text(form_of(n))})" if _long(n) else n) for n in coef.times]
     for p in factors:
         negative ^= p.negative

@@ -92,6 +92,17 @@ def irrational(value: Number) -> Number:
     return 1
 
 
+def of_constants(value: Number) -> tuple[Number, list[str], list[str]] | None:
+    """A positive number that is made of constants: what is above a line, its factors, and those
+    below; None of others.
+    """
+    above, below = _ratio(value)
+    if not any(text in VALUES for text in (*above, *below)):
+        return None
+    top = _read([(text, VALUES[text] if text in VALUES else int(text)) for text in above])
+    return top, list(above), list(below)
+
+
 _Factors = list[tuple[str, float]]
 
 
