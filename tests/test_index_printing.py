@@ -272,3 +272,28 @@ def test_conditions_over_a_line_are_kept(text: str, shown: str) -> None:
     np.testing.assert_allclose(
         tc.parse_index(shown, A=("n", "n"), x="n")(**at), e(**at), rtol=1e-14
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("sum(ndtr(x))", "f[i=0..n-1] = exp(-x[i]^2/2)/sqrt(2*pi)"),
+        ("sum(erf(x))", "f[i=0..n-1] = 2*exp(-x[i]^2)/sqrt(pi)"),
+        ("sum(log2(x))", "f[i=0..n-1] = 1/(log(2)*x[i])"),
+        ("sum(sin(pi*x/180))", "f[i=0..n-1] = pi*cos(pi*x[i]/180)/180"),
+    ],
+)
+def test_constants_are_written_by_their_names(text: str, shown: str) -> None:
+    slope = tc.grad(tc.parse(text, x="n"), "x")
+    assert tc.to_index(slope) == shown
+    at = np.array([0.3, 1.7])
+    np.testing.assert_allclose(tc.parse_index(shown, x="n")(x=at), slope(x=at), rtol=1e-15)
+
+
+def test_a_variable_named_pi_is_no_number() -> None:
+    e = tc.grad(tc.parse("pi*sum(ndtr(x))", pi=(), x="n"), "x")
+    at = {"pi": 0.25, "x": np.array([0.3, -1.1])}
+    texts = tc.parse(str(e), pi=(), x="n"), tc.parse_index(tc.to_index(e), pi=(), x="n")
+    for read in (*texts, tc.parse_einsum(tc.to_einsum(e), pi=(), x="n")):
+        np.testing.assert_allclose(read(at), e(at), rtol=1e-15)
+    assert "0.39894" in tc.to_latex(e)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import lru_cache
 
 from ...graph.extents import Number, canonical_number, doubles_of, product_of, quotient_of
@@ -37,10 +39,13 @@ LATEX = {constant.text: constant.latex for constant in CONSTANTS}
 #: Multiples and parts of constants that are looked for.
 LARGEST = 100
 PARTS = 24
+DEGREES = 180
 #: Digits of a number from which on it may be a multiple of a constant.
 LONG = 6
 #: Steps that a candidate takes.
 TRIED = 6
+#: Is the number pi written by its name?
+_PI: ContextVar[bool] = ContextVar("_PI", default=True)
 #: What a number may be off by that several operations have rounded, in units of its last place.
 ROUNDED = 4
 
@@ -50,17 +55,29 @@ def ratio(value: Number) -> tuple[list[str], list[str]]:
 
     Read back, the factors give the same double.
     """
-    above, below = _ratio(value)
+    above, below = _ratio(value, _PI.get())
     return list(above), list(below)
 
 
+@contextmanager
+def named_beside(names: Container[str]) -> Iterator[None]:
+    """Inside, constants are digits where a variable has the name that they are written with."""
+    token = _PI.set("pi" not in names)
+    try:
+        yield
+    finally:
+        _PI.reset(token)
+
+
 @lru_cache(4096, typed=True)
-def _ratio(value: Number) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _ratio(value: Number, pi: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:
     if value == 1:
         return (), ()
     if isinstance(value, float) and 0 < value < math.inf:
         for above, below in _candidates(value):
             spend("steps", TRIED)
+            if not pi and any("pi" in text for text, _ in (*above, *below)):
+                continue
             if product_of(_read(above), quotient_of(1, _read(below))) == value:
                 return tuple([text for text, _ in above]), tuple([text for text, _ in below])
     return tuple([repr(part) for part in doubles_of(value)]), ()
@@ -82,7 +99,7 @@ def unrounded(value: Number) -> Number:
 
 def irrational(value: Number) -> Number:
     """The constant, or one over it, that a number is a rational multiple of; 1 where none is."""
-    above, below = _ratio(abs(value))
+    above, below = _ratio(abs(value), True)
     for text in above:
         if text in VALUES:
             return VALUES[text]
@@ -96,11 +113,11 @@ def of_constants(value: Number) -> tuple[Number, list[str], list[str]] | None:
     """A positive number that is made of constants: what is above a line, its factors, and those
     below; None of others.
     """
-    above, below = _ratio(value)
+    above, below = ratio(value)
     if not any(text in VALUES for text in (*above, *below)):
         return None
     top = _read([(text, VALUES[text] if text in VALUES else int(text)) for text in above])
-    return top, list(above), list(below)
+    return top, above, below
 
 
 _Factors = list[tuple[str, float]]
@@ -124,7 +141,7 @@ def _candidates(value: float) -> Iterator[tuple[_Factors, _Factors]]:
         return
     for constant in CONSTANTS:
         atom = [(constant.text, constant.value)]
-        for k in range(1, PARTS):
+        for k in (*range(1, PARTS), DEGREES):
             above = round(min(value / constant.value * k, LARGEST))
             if 0 < above < LARGEST:
                 yield _whole(above) + atom, _whole(k)

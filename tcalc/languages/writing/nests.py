@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...graph import trees
+from ...graph.nodes import Expr
+from .constants import named_beside
 
 Write = Callable[..., str]
 
@@ -17,9 +19,13 @@ def of_nests(join: Callable[[Any, Sequence[str]], str] = trees.listed) -> Callab
     def decorated(write: Write) -> Write:
         @functools.wraps(write)
         def written(e: Any, **options: Any) -> str:
+            def one(leaf: Any) -> str:
+                with named_beside(leaf.variables if isinstance(leaf, Expr) else ()):
+                    return write(leaf, **options)
+
             if not isinstance(e, tuple | list | dict):
-                return write(e, **options)
-            return join(e, [write(leaf, **options) for leaf in trees.leaves(e)])
+                return one(e)
+            return join(e, list(map(one, trees.leaves(e))))
 
         return written
 
