@@ -383,3 +383,20 @@ def test_conditions_are_joined_as_bits() -> None:
     )
     for value, wanted in zip(found, [(a > 0) & held, (a > 0) | ~held, (a > 0) ^ held], strict=True):
         np.testing.assert_array_equal(value, wanted)
+
+
+def test_what_is_refused_names_no_other_function() -> None:
+    """A hint is a function of ours that is written almost so, and none that only sounds like it."""
+    import scipy.sparse
+    import scipy.special
+    import scipy.stats
+
+    x = tc.var("x", 3)
+    with pytest.raises(tc.TraceError, match=r"^scipy.linalg.toeplitz does not take expressions$"):
+        tc.scipy.linalg.toeplitz(x)
+    with pytest.raises(tc.TraceError, match=r"^expi does not take expressions$"):
+        scipy.special.expi(x)
+    with pytest.raises(tc.TraceError, match="tcalc.scipy.stats has some for expressions"):
+        scipy.stats.rayleigh.logpdf(x)
+    with pytest.raises(tc.TraceError, match="scipy.sparse make arrays of what they are given$"):
+        scipy.sparse.eye_array(3).tocsr() @ x

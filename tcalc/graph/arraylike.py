@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -95,10 +96,9 @@ def _stand_in(frame: FrameType | None) -> str:
         frame = frame.f_back
     if not inside:
         return ""
-    return (
-        f"functions of scipy{module} make arrays of what they are given; tcalc.scipy{module} has "
-        "those for expressions, under the same names"
-    )
+    ours = f"{__package__.partition('.')[0]}.scipy{module}"
+    found = f"; {ours} has some for expressions, under the same names" if find_spec(ours) else ""
+    return f"functions of scipy{module} make arrays of what they are given{found}"
 
 
 class Evaluated:

@@ -144,7 +144,7 @@ def refusal(name: str) -> TraceError:
     shown = f"np.{name}" if hasattr(np, name.partition(".")[0]) else name
     import difflib  # not needed by who spells well
 
-    close = difflib.get_close_matches(name, FUNCTIONS, 1, 0.8)
+    close = difflib.get_close_matches(name, FUNCTIONS, 1, 0.8) if shown != name else []
     hint = f"; there is np.{close[0]}" if close else ""
     return TraceError(f"{shown} does not take expressions{hint}")
 

@@ -80,11 +80,17 @@ def member(module: types.ModuleType, ours: Mapping[str, Any], name: str) -> Any:
     @functools.wraps(theirs)
     def function(*args: Any, **options: Any) -> Any:
         if traced(args, options):
-            named = [key for key, value in ours.items() if isinstance(value, types.FunctionType)]
-            raise refusal(f"{module.__name__}.{name}", closest_name(name, named))
+            raise refusal(f"{module.__name__}.{name}", closest_name(name, _own(ours)))
         return theirs(*args, **options)
 
     return function
+
+
+def _own(members: Mapping[str, Any]) -> list[str]:
+    """Names of functions that take expressions; what stands for SciPy's has its module's name."""
+    functions = {k: v for k, v in members.items() if isinstance(v, types.FunctionType)}
+    whole = __package__.partition(".")[0]
+    return [name for name, value in functions.items() if value.__module__.startswith(whole)]
 
 
 def refusal(name: str, instead: str = "") -> TraceError:
