@@ -211,3 +211,10 @@ def test_operands_of_other_shapes_are_told_at_one_place(text: str, place: str) -
     message, shown, caret = str(caught.value).split("\n")
     assert message.startswith(f"1:{caret.index('^') - 1}: `")
     assert shown[caret.index("^") :].startswith(place)
+
+
+@pytest.mark.parametrize("name", ["sum", "mean", "softmax", "std"])
+def test_places_of_axes_have_their_name(name: str) -> None:
+    """Behind a comma stands an operand, also where NumPy has an axis."""
+    with pytest.raises(tc.ParseError, match=f"{name}: write axis=1, as operands stand here"):
+        tc.parse_einsum(f"{name}(A, 1)", A=("m", "n", "k"))

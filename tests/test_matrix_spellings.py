@@ -95,7 +95,10 @@ def softmax(a: np.ndarray) -> np.ndarray:
         ("softmax(X, axis=0, axis=1)", "softmax: axis= is given twice"),
         ("argsort(X, order=0)", "argsort: it takes no `order=0`"),
         ("argsort(X, axis=0, axis=1)", "argsort: it takes no `axis=1`"),
-        ("argsort(X, 1)", "argsort: it has 0 parameters behind its operands, not 1"),
+        (
+            "argsort(X, 1)",
+            "argsort: it has 0 parameters behind its operands, not 1; an axis is written axis=0",
+        ),
         ("cholesky(X, axis=0)", "cholesky: it takes no `axis=0`"),
         ("cumsum(x, reverse=1)", "cumsum: it takes no `reverse=1`"),
     ],

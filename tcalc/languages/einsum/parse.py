@@ -6,6 +6,7 @@ text -> syntax tree (syntax) -> shapes of undeclared names (undeclared) -> expre
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from inspect import signature
 from typing import Any
 
 from ...graph.extent_forms import floor_divided, times
@@ -310,6 +311,10 @@ class _ExpressionBuilder:
             return self.library(f"{name}imum", *args)
         if name not in LIBRARY or name == "const":
             raise self.tree.error(self.unknown(node), node.at)
+        names = list(signature(LIBRARY[name]).parameters)[: len(args)]
+        if "axis" in names[1:]:
+            place = node.args[names.index("axis")]
+            raise ValueError(f"write axis={self.tree.source(place)}, as operands stand here")
         return self.library(name, *args, **options(LIBRARY[name], texts))
 
     def unknown(self, node: Node) -> str:

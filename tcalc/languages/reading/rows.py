@@ -79,7 +79,12 @@ def applied_row(row: RowCall, operands: Sequence[Expr], params: Sequence[Any]) -
         raise ValueError(f"it has {len(op.core)} operands, not {len(operands)}")
     most = max([len(sample) for kin in _kin(row) for sample in kin.admitted])
     if len(params) > most + ("{function}" in op.spelling.latex):
-        raise ValueError(f"it has {most} parameters behind its operands, not {len(params)}")
+        hidden = int(op.core[:1] == (-1,))  # how many axes it takes, which nobody writes
+        hint = "; an axis is written axis=0" if op.core[:1] in ((-1,), (1,)) else ""
+        raise ValueError(
+            f"it has {most - hidden} parameters behind its operands, "
+            f"not {len(params) - hidden}{hint}"
+        )
     for e, core in zip(operands, op.core, strict=True):
         core = params[0] if core == -1 else core
         if not 0 <= core <= e.ndim:
