@@ -325,5 +325,10 @@ def test_steps_stay_where_unknowns_are_declared_to_be() -> None:
 def test_what_is_no_objective_is_told() -> None:
     with pytest.raises(TypeError, match="scipy_functions takes an expression, not function"):
         tc.scipy_functions(lambda x: np.sum(x**2), "x")  # type: ignore[arg-type]
+    square = tc.sum(tc.var("x", "n") ** 2)
+    with pytest.raises(TypeError, match="newton has no option maxiter; there are tolerance, max_s"):
+        tc.newton(square, {"x": np.ones(3)}, maxiter=5)
+    with pytest.raises(TypeError, match="scipy_functions has no option maxiter; there are backend"):
+        tc.scipy_functions(square, "x", maxiter=5)
     with pytest.raises(TypeError, match="x is not a variable of the objective: it has none"):
         tc.newton(tc.sum(tc.var("x", "n")) * 0 + 1, {"x": np.ones(3)})

@@ -20,7 +20,7 @@ from ..support.arrays import Array
 from ..support.errors import DeclarationError
 from ..support.namespaces import on_host
 from ..support.progress import Progress
-from .scipy_objective import Unknowns
+from .scipy_objective import Unknowns, check_options
 
 #: Sufficient decrease of a step (Armijo), and how often it is halved.
 DECREASE, MAX_HALVINGS = 1e-4, 50
@@ -280,6 +280,7 @@ def newton(
     """
     if not isinstance(f, Expr):
         raise TypeError(f"newton minimises an expression, not {type(f).__name__}")
+    check_options("newton", ("tolerance", "max_steps", "callback"), options)
     begin = by_name(start, "the start")
     done, steps = "", 0
     with Progress("newton") as progress:

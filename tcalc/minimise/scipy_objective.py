@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from math import prod
 from typing import Any
 
@@ -18,6 +18,9 @@ from ..run.binding import OwnData, by_name, name_of
 from ..run.compile import compile
 from ..support.arrays import Array
 from ..support.errors import DeclarationError, ShapeError
+
+#: Parameters of `compile` that minimisers give themselves.
+TAKEN = ("outputs", "args", "data", "structured", "compute")
 
 
 class Unknowns:
@@ -174,6 +177,18 @@ class SciPyFunctions:
         return self._last[1]
 
 
+def check_options(what: str, own: Iterable[str], options: Iterable[str]) -> None:
+    """Refuse options that neither a function nor `compile` has, with those that there are."""
+    from inspect import signature  # needed where there are options only
+
+    if not options:
+        return
+    known = [*own, *[n for n in signature(compile).parameters if n not in TAKEN]]
+    for name in options:
+        if name not in known:
+            raise TypeError(f"{what} has no option {name}; there are {', '.join(known)}")
+
+
 def _fresh_name(name: str, taken: Any) -> str:
     while name in taken:
         name += "_"
@@ -227,4 +242,5 @@ def scipy_functions(
     """
     if not isinstance(f, Expr):
         raise TypeError(f"scipy_functions takes an expression, not {type(f).__name__}")
+    check_options("scipy_functions", (), options)
     return SciPyFunctions(f, wrt, data, options)
