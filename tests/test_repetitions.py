@@ -147,38 +147,47 @@ def test_ends_of_ranges_are_no_places() -> None:
         np.testing.assert_allclose(found(s=ROWS.ravel()[:30]), wanted, rtol=1e-12)
 
 
+def check_slopes(function: Callable[[Any], Any], at: np.ndarray) -> None:
+    """Values and gradients of a function of Python, by steps into the complex plane."""
+    np.testing.assert_allclose(tc.compile(function)(at), function(at), rtol=1e-12)
+    moved = [at + 1e-30j * e.reshape(at.shape) for e in np.eye(at.size)]
+    along = np.array([function(x).imag * 1e30 for x in moved]).reshape(at.shape)
+    np.testing.assert_allclose(tc.grad(function)(at), along, rtol=1e-11, atol=1e-13)
+
+
 @pytest.mark.parametrize("length", [16, 20, 31])
 @pytest.mark.parametrize("period", [1, 2, 3, 5])
 def test_states_that_some_steps_alone_read(period: int, length: int) -> None:
     """All values are read, and entries of a short array by turns: there may be no loop in it."""
 
-    def squares(xp: Any, x: Any) -> Any:
+    def squares(x: Any) -> Any:
         s, values = x[0], []
         for k in range(length):
-            s = s * 0.9 + xp.sin(x[k % period])
+            s = s * 0.9 + np.sin(x[k % period])
             values.append(s)
-        return xp.sum(xp.stack(values) ** 2)
+        return np.sum(np.stack(values) ** 2)
 
-    x = tc.var("x", 5)
-    value, gradient = tc.compile(tc.value_and_grad(squares(tc, x), x))(x=ROWS.ravel()[:5])
-    at = ROWS.ravel()[:5].astype(complex)
-    np.testing.assert_allclose(value, squares(np, at).real, rtol=1e-12)
-    along = [squares(np, at + 1e-30j * e).imag * 1e30 for e in np.eye(5)]
-    np.testing.assert_allclose(gradient, along, rtol=1e-11, atol=1e-12)
+    check_slopes(squares, ROWS.ravel()[:5])
 
 
 def test_steps_of_two_kinds_by_turns() -> None:
-    def walk(xp: Any, X: Any) -> Any:
+    def walk(X: Any) -> Any:
         s = 0.0
         for i in range(6):
             for j in range(6):
-                s = s + xp.sin(s) * X[i, j] if (i + j) % 2 else s * 0.9 + X[j, i]
+                s = s + np.sin(s) * X[i, j] if (i + j) % 2 else s * 0.9 + X[j, i]
         return s
 
-    X = tc.var("X", (6, 6))
-    at = np.random.default_rng(0).normal(size=(6, 6))
-    found = tc.compile(tc.value_and_grad(walk(tc, X), X))(X=at)
-    np.testing.assert_allclose(found[0], walk(np, at), rtol=1e-12)
-    moved = [at + 1e-30j * np.eye(36)[k].reshape(6, 6) for k in range(36)]
-    along = np.array([walk(np, X).imag * 1e30 for X in moved]).reshape(6, 6)
-    np.testing.assert_allclose(found[1], along, rtol=1e-11, atol=1e-13)
+    check_slopes(walk, np.random.default_rng(0).normal(size=(6, 6)))
+
+
+def test_tables_of_which_each_entry_is_read_by_some() -> None:
+    def path(x: Any) -> Any:
+        D = [[0.0] * 5 for _ in range(5)]
+        for i in range(5):
+            for j in range(5):
+                above, left = (D[i - 1][j] if i else 0.0), (D[i][j - 1] if j else 0.0)
+                D[i][j] = np.exp(-above) + 0.5 * left + (x[i] - x[4 - j]) ** 2
+        return D[4][4]
+
+    check_slopes(path, ROWS.ravel()[:5])
