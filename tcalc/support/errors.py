@@ -103,7 +103,7 @@ def clip(line: str, column: int, width: int = 76) -> tuple[str, int]:
 
 # Where users find them, which tracebacks and pickles name.
 for _public in (
-    Error, ShapeError, DeclarationError, TraceError, PartitionError, UnsupportedError, LinAlgError, MemoryLimitError,
-    LimitError, ParseError,
+    Error, ShapeError, DeclarationError, TraceError, PartitionError, UnsupportedError, LinAlgError,
+    MemoryLimitError, LimitError, ParseError,
 ):  # fmt: skip
     _public.__module__ = "tcalc"
