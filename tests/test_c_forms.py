@@ -57,7 +57,7 @@ LEFT_ROWS = {
         lower_half lower_triangle lower_trapezoid extractdiag makediag
         leading_rows merge_axes""",
     "NumPy's sorting": "argsort argmax argmin",
-    "NumPy's own loops over rows": "prod weighted_logsumexp cumsum revcumsum",
+    "NumPy's own loops over rows": "prod norm weighted_logsumexp cumsum revcumsum",
 }
 
 

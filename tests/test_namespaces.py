@@ -71,6 +71,7 @@ def families() -> list[Op]:
 ROWS = families()
 
 PARAMS: dict[str, tuple[Any, ...]] = {
+    "norm": (1, 3),
     "symmetric_part": (2,),
     "extractdiag": (1,),
     "extracttrian": (0, False),
