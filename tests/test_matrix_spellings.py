@@ -87,6 +87,10 @@ def softmax(a: np.ndarray) -> np.ndarray:
             "argmax: axis= is a whole number, or several in parentheses, not `True`",
         ),
         ("sum(X, axis=0, 1)", "sum: it takes no `1` behind its operands; parameters have names"),
+        (
+            "sum(X, axis=0, a==1)",
+            "sum: it takes no `a==1` behind its operands; parameters have names",
+        ),
         ("trace(A, 1)", "trace: it takes no `1` behind its operands; parameters have names"),
         ("expm(A, 2)", "expm: it has 0 parameters behind its operands, not 1"),
         ("max(X, axis=0, keepdims=2)", "max: keepdims= is True or False, not `2`"),

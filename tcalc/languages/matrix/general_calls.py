@@ -106,7 +106,7 @@ def _value(
         if texts and named not in LIBRARY:
             raise ValueError("it takes no parameters by name")
         if texts:
-            other = next(text for text in texts if "=" not in text)
+            other = next(text for text in texts if "=" not in text or "==" in text)
             raise ValueError(f"it takes no `{other}` behind its operands; parameters have names")
         plain: Expr = implementation(node.name)(*args)
         return plain

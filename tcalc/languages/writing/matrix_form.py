@@ -185,9 +185,9 @@ class ProductForm:
             return self.style.chain([p for p in (before, body, after) if p is not None])
         ones = self.style.ones
         column = left or ones(self.node.extents[i])
-        row = self.vector(j, True) or self.style.transpose(ones(self.node.extents[j]))
         if left and self._same_products(i, j):  # as a square is read
-            row = self.style.transpose(left)
+            return self.style.chain([column, self.style.transpose(left)])
+        row = self.vector(j, True) or self.style.transpose(ones(self.node.extents[j]))
         return self.style.chain([column, row])
 
     def _same_products(self, i: int, j: int) -> bool:
