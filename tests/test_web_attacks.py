@@ -7,6 +7,8 @@ import json
 import os
 import signal
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -303,3 +305,22 @@ def test_a_link_makes_no_more_rows_than_a_query_has_variables(server: Server) ->
         page = httpx.get(server[0] + link, timeout=90)
         assert page.status_code == 422
         assert page.text.count('name="vs"') <= SETTINGS.variables + 1
+
+
+def test_a_warning_that_is_dropped_comes_again() -> None:
+    program = (
+        "import os\n"
+        "from tcalc_web.confinement import confine, unwarned\n"
+        "heard = []\n"
+        "read, write = os.pipe()\n"
+        "if not os.fork():\n"
+        "    confine(10, 2**33, write, 1, lambda *_: heard.append(1))\n"
+        "    while len(heard) < 3: pass\n"
+        "    unwarned()\n"
+        "    for _ in range(10**7): pass\n"
+        "    os.write(write, b'%d' % len(heard))\n"
+        "    os._exit(0)\n"
+        "os.close(write)\n"
+        "print(os.read(read, 9).decode())\n"
+    )
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True).stdout == b"3\n"

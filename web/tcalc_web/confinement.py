@@ -12,6 +12,8 @@ from typing import Any
 
 #: Numbers of prctl(2).
 _PDEATHSIG, _NO_NEW_PRIVS = 1, 38
+#: Seconds of the processor between a warning and the next one.
+AGAIN = 0.05
 
 
 def mapped() -> int:
@@ -34,9 +36,11 @@ def confine(
     keep : int
         The one descriptor that stays open, beside the standard ones, which read and write nothing.
     warned : int
-        Seconds of the processor after which, and then once a second, `warning` is called as a
-        handler of signals.
+        Seconds of the processor after which, and then every `AGAIN` seconds until `unwarned`,
+        `warning` is called as a handler of signals.
     warning : callable
+        May raise an error, which Python drops where it comes in the middle of a destructor, and
+        code that gives up an attempt takes for its own: hence again.
 
     Raises
     ------
@@ -55,15 +59,21 @@ def confine(
         os.dup2(null, standard)
     os.closerange(3, keep)
     os.closerange(keep + 1, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
-    signal.signal(signal.SIGXCPU, warning)
-    for limit, soft, hard in (
-        (resource.RLIMIT_CPU, warned, cpu),
-        (resource.RLIMIT_AS, address_space, address_space),
-        (resource.RLIMIT_CORE, 0, 0),
-        (resource.RLIMIT_FSIZE, 0, 0),
+    signal.signal(signal.SIGPROF, warning)
+    signal.setitimer(signal.ITIMER_PROF, warned, AGAIN)
+    for limit, most in (
+        (resource.RLIMIT_CPU, cpu),
+        (resource.RLIMIT_AS, address_space),
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_FSIZE, 0),
     ):
-        resource.setrlimit(limit, (soft, hard))
+        resource.setrlimit(limit, (most, most))
     library = ctypes.CDLL(None, use_errno=True)
     for option, value in ((_PDEATHSIG, int(signal.SIGKILL)), (_NO_NEW_PRIVS, 1)):
         if library.prctl(option, value, 0, 0, 0):
             raise OSError(ctypes.get_errno(), f"prctl({option}) is refused")
+
+
+def unwarned() -> None:
+    """No further warning: what is left to do is short."""
+    signal.setitimer(signal.ITIMER_PROF, 0)

@@ -159,7 +159,6 @@ class ForkServer:
             s = self.settings
             confine(s.cpu, self.address_space, write, s.warned, out_of_time)
             reply = written(query, s)
-            signal.signal(signal.SIGXCPU, signal.SIG_IGN)
             with open(write, "wb", closefd=False) as pipe:
                 pipe.write(reply)
             status = 0

@@ -13,6 +13,7 @@ from typing import Any
 
 import tcalc as tc
 
+from .confinement import unwarned
 from .drawing import picture
 from .guess import guessed
 from .settings import Settings
@@ -71,8 +72,12 @@ def answer(query: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
         With ``status``, as of HTTP, and ``body``.
     """
     try:
-        with tc.limits(characters=settings.output):
-            return {"status": 200, "body": _derived(query, settings)}
+        try:
+            with tc.limits(characters=settings.output):
+                body = _derived(query, settings)
+        finally:  # inside, as a warning may come until it ends
+            unwarned()
+        return {"status": 200, "body": body}
     except (MemoryError, RecursionError):
         return _refused(
             422,
