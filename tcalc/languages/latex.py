@@ -13,11 +13,12 @@ from ..forms.choose import chosen
 from ..graph.extents import Extent
 from ..graph.nodes import Expr
 from ..graph.trees import Place, places
+from .index.formula import typeset
 from .writing.nests import of_nests
 from .writing.notation import Fragment, Rope, join_ropes, rope_text
 from .writing.symbols import GREEK, words_of
 from .writing.typeset import Typeset
-from .writing.where import formula_text, is_wide
+from .writing.where import is_wide
 
 NAME = re.compile(r"[^\W\d]\w*")
 WORD = re.compile(r"\\(?!left|frac|sqrt|mathbf)[A-Za-z]+(?:\\left)?[({]")
@@ -213,13 +214,13 @@ def to_latex(e: Expr, where: bool = False) -> str:
     >>> print(tc.to_latex(x @ A @ x))
     x^{\top} A x
     """
-    return formula_text(chosen(e), Latex(), where)
+    return typeset(chosen(e), Latex(), where)
 
 
 @of_nests(_aligned)
 def _of_page(e: Expr) -> str:
     form = chosen(e)
-    return formula_text(form, PageLatex(), is_wide(form))
+    return typeset(form, PageLatex(), is_wide(form))
 
 
 def repr_latex(e: Expr) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 from ..forms.choose import chosen
 from ..graph.nodes import Expr
 from ..graph.trees import Place, places
+from .index.formula import typeset
 from .markup import (
     APPLY,
     CLOSE,
@@ -37,7 +38,6 @@ from .writing.nests import of_nests
 from .writing.notation import Fragment, Rope, join_ropes
 from .writing.symbols import GREEK, words_of
 from .writing.typeset import Typeset
-from .writing.where import formula_text
 
 #: What a number may stand in at the left end of a factor.
 BEFORE = {"<mrow>", "<msub>", "<msup>", "<msubsup>"}
@@ -207,7 +207,7 @@ def _operator(place: Place, style: MathML) -> Rope:
 
 @of_nests(_aligned)
 def _content(e: Expr, where: bool = False) -> str:
-    return formula_text(chosen(e), MathML(), where)
+    return typeset(chosen(e), MathML(), where)
 
 
 def to_mathml(e: Any, display: str = "block", where: bool = False) -> str:

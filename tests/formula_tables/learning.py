@@ -231,7 +231,7 @@ ROWS = (
     F("layer normalisation without scale", "x=n a=n", "a'*(x - mean(x))", "x", "a - mean(a)"),
     shown(
         "layer normalisation",
-        "(a - mean(a) - mean(a .* (x - mean(x)))*(x - mean(x))/var(x))/std(x)",
+        "(a - mean(a .* (x - mean(x)))*(x - mean(x))/var(x) - mean(a))/std(x)",
     ),
     F(
         "root mean square normalisation",

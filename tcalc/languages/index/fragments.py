@@ -130,6 +130,11 @@ def guard_fragments(guards: Sequence[Guard]) -> list[Fragment]:
     return [Fragment(f"[{' & '.join(map(guard_text, guards))}]")] if guards else []
 
 
+def truth_fragment(guards: Sequence[Guard] | None) -> Fragment:
+    """The number that conditions are; None: they never hold."""
+    return next(iter(guard_fragments(guards or [])), Fragment("0" if guards is None else "1"))
+
+
 def counting_fragments(
     guards: Sequence[Guard], told: Collection[str], letter: str
 ) -> list[Fragment]:

@@ -16,13 +16,11 @@ from ...graph.nodes import Add, Apply, Const, Einsum, Expr, Part, Var, dimension
 from ...graph.normal import bare
 from ...graph.products import indicates, selects, split_coef
 from ...graph.variables import const_node
-from ...integers.affine import Affine, Constraint, Guard
-from ...integers.elimination import Range
-from ...ops.indicator import conditions, merging
+from ...integers.affine import Affine
+from ...ops.indicator import merging
 from ...ops.reductions import arange
 from ...ops.reshape import merged, unmerged
 from ...support.errors import UnsupportedError
-from ...support.records import NamedTuple
 from ...support.trampoline import Steps, run
 from ..writing.factors import factors, is_quotient
 from ..writing.loops import Names, loop_of
@@ -45,7 +43,6 @@ from .fragments import (
     divided,
     form_text,
     guard_fragments,
-    guard_text,
     guarded,
     over,
     power_fragment,
@@ -53,12 +50,13 @@ from .fragments import (
     scaled_fragment,
     signed,
     sum_fragment,
+    truth_fragment,
     within,
 )
 from .grammar import BINDERS
-from .iteration_space import Context
 from .print_accesses import BoundedSum
-from .print_sums import substituted, whole_range, written_out
+from .print_conditions import IndexScope, conditions_at, undecided, with_indicators
+from .print_sums import whole_range, written_out
 from .whole_arrays import equated_sums, has_parts, loop_text, of_arrays, written_parameters
 
 MAX_TOKENS, MIN_SHARED = 2_000, 12
@@ -69,18 +67,6 @@ MAX_NESTED = 500
 
 #: A factor, its places, and its exponent.
 Placed = tuple[Expr, tuple[Affine, ...], int]
-
-
-class IndexScope(NamedTuple):
-    """The indices that are bound where an entry is written, and the constraints on them."""
-
-    names: tuple[str, ...] = ()
-    context: Context = ()
-
-    def inside(self, ranges: Sequence[Range], guards: Sequence[Guard] = ()) -> IndexScope:
-        known = [c for r in ranges for c in r.constraints()]
-        known += [g for g in guards if isinstance(g, Constraint)]
-        return IndexScope((*self.names, *[r.name for r in ranges]), (*self.context, *known))
 
 
 class IndexWriter:
@@ -110,6 +96,7 @@ class IndexWriter:
         every = chain(["f"], (f"f{k}" for k in count(1)))
         self.names = [self.free("f", every) for _ in roots]
         self.statements: dict[int, str] = {}
+        self.made: list[Expr] = []  #: held, as nodes are known by their ids
         self.integers: list[str] = []  # texts of integers, for which numbered names stand in forms
         self.integer = "integer_"
         while any(name.startswith(self.integer) for name in self.taken):
@@ -138,8 +125,7 @@ class IndexWriter:
         fresh = (f"t{k}" for k in count(1))
         for node in self.nodes:
             if id(node) in shared:
-                name = self.free("t", fresh)
-                lines.append(self.statement(node, name))
+                lines.append(self.statement(node, name := self.free("t", fresh)))
                 self.statements[id(node)] = name
         values = [self.statement(e, name) for e, name in zip(self.roots, self.names, strict=True)]
         return lines, values
@@ -202,6 +188,9 @@ class IndexWriter:
         return sum_fragment(terms)
 
     def product(self, node: Einsum, subs: Sequence[Affine], scope: IndexScope) -> Steps:
+        if (other := with_indicators(node)) is not node:
+            self.made.append(other)
+            return (yield self.entry(other, subs, scope))
         found = written_out(node, subs, scope.context, lambda n: self.letters(n, scope.names))
         if any(g.impossible for g in found.guards):
             return Fragment("0")
@@ -304,12 +293,10 @@ class IndexWriter:
         return texts
 
     def apply(self, node: Apply, subs: Sequence[Affine], scope: IndexScope) -> Steps:
-        if indicates(node):
-            names = {f"#{axis}": sub for axis, sub in enumerate(subs)}
-            guards = [
-                substituted(g, names) for g in conditions(node.params, tuple(range(node.ndim)))
-            ]
-            return Fragment(f"[{' & '.join(map(guard_text, guards))}]" if guards else "1")
+        if (held := conditions_at(node, subs)) is not None:
+            return truth_fragment(undecided(held, scope.context))
+        if node.op.name == "where":
+            return (yield self.choice(node, subs, scope))
         if node.ndim == 1 and node is arange(node.shape[0]):
             return affine_fragment(subs[0])
         if selects(node):
@@ -337,6 +324,19 @@ class IndexWriter:
             return Fragment(("[", within(args[0], SUM), f" {sign} ", within(args[1], SUM), "]"))
         name = node.op.spelling.printed or node.op.name
         return Fragment((name, "(", join_ropes(", ", [signed(a) for a in args]), ")"))
+
+    def choice(self, node: Apply, subs: Sequence[Affine], scope: IndexScope) -> Steps:
+        """One of two entries, or the one that the bounds around it choose."""
+        condition, *branches = node.args
+        held = conditions_at(condition, subs)
+        kept = None if held is None else undecided(held, scope.context)
+        if held is not None and not kept:
+            return (yield self.entry(branches[kept is None], subs, scope))
+        first = (yield self.entry(condition, subs, scope)) if kept is None else truth_fragment(kept)
+        texts = [signed(first)]
+        for arg, inner in zip(branches, (scope.inside([], held or ()), scope), strict=True):
+            texts.append(signed((yield self.entry(arg, subs, inner))))
+        return Fragment((node.op.name, "(", join_ropes(", ", texts), ")"))
 
     def selection(self, node: Apply, subs: Sequence[Affine], scope: IndexScope) -> Steps:
         """A guard that equates an integer and an index; negative integers count from the end."""

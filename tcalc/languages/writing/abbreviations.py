@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...graph.extents import ONE, Shape, extent_coef
+from ...graph.extents import ONE, Coef, extent_coef
 from ...graph.nodes import Add, Apply, Einsum, Expr
 from ...graph.normal import add, view
 from ...graph.sums import absent_axes
@@ -15,58 +15,110 @@ from .style import Style
 
 
 class Abbreviation(NamedTuple):
-    """A function by its name, of an argument; `turned`: the node is the transpose of that."""
+    """A function by its name.
+
+    Attributes
+    ----------
+    name : str
+    argument : Expr
+    axis : int or None
+        Of a matrix: the one along which it is a function of vectors. None: of all entries.
+    turned : bool
+        Is the node the transpose of what the function gives?
+    """
 
     name: str
     argument: Expr
+    axis: int | None = None
     turned: bool = False
+
+    def call(self, style: Style, form: NodeForm, ndim: int) -> tuple[Fragment, Fragment | None]:
+        """The call, and its row or transpose where another text says that.
+
+        A function of the rows of a transposed matrix is one of the columns of the matrix.
+        """
+        if self.axis is None:
+            row = style.function(self.name, [form.turned]) if ndim and form.plain.flips else None
+            return style.function(self.name, [form.plain]), row
+        columns = form.reads_turned
+        call = along(style, self.name, form, self.axis)
+        return (
+            (style.transpose(call), call) if ndim == 2 and columns != self.turned else (call, None)
+        )
+
+
+def along(style: Style, name: str, form: NodeForm, axis: int | None) -> Fragment:
+    """A function of all entries, or along an axis of a matrix, whose transpose may read better."""
+    columns = axis is not None and form.reads_turned
+    turned = {0: 1, 1: 0, -1: 0}[axis] if columns and axis is not None else axis
+    return style.along(name, form.turned if columns else form.plain, turned)
 
 
 def abbreviation(node: Apply) -> Abbreviation | None:
     """The function that this node composes; None for others."""
-    if len(node.args) != 1:
+    if len(node.args) != 1 or node.ndim > 2:
         return None
     (inner,) = node.args
-    if node.ndim in (1, 2) and isinstance(inner, Add):
+    if node.ndim and isinstance(inner, Add):
         return _softmax(node, inner)
-    x = None if node.ndim else spread_of(inner)
-    return Abbreviation("std", x) if x is not None and std(x) is node else None
+    found = None if node.ndim == 2 else spread_of(inner)
+    if found is None or std(found.of, found.axis) is not node:
+        return None
+    return Abbreviation("std", *found)
 
 
 def _softmax(node: Apply, exponent: Add) -> Abbreviation | None:
+    axis = None if node.ndim == 1 else -1
     for term in exponent.args:
         total = term.args[0] if isinstance(term, Einsum) and len(term.args) == 1 else None
         if not isinstance(total, Apply) or len(total.args) != 1:
             continue
         (x,) = total.args
         if x.shape == node.shape and softmax(x) is node:
-            return Abbreviation("softmax", x)
+            return Abbreviation("softmax", x, axis)
         if node.ndim == 2 and x.shape == node.shape[::-1] and view(softmax(x), (1, 0)) is node:
-            return Abbreviation("softmax", x, True)
+            return Abbreviation("softmax", x, axis, True)
     return None
 
 
-def spread_of(e: Expr) -> Expr | None:
-    """x of a multiple of the sum of all (x - mean(x)) squared; None for other expressions."""
-    if not isinstance(e, Einsum) or e.ndim:
+class Spread(NamedTuple):
+    """What a multiple of a variance is about: all entries, or the vectors along an axis."""
+
+    of: Expr
+    axis: int | None
+
+    @property
+    def entries(self) -> Coef:
+        """How many entries each variance is of."""
+        shape, count = self.of.shape, ONE
+        for extent in shape if self.axis is None else [shape[self.axis]]:
+            count = count.by(extent_coef(extent))
+        return count
+
+    def written(self, style: Style, form: NodeForm, ndim: int) -> tuple[Fragment, Fragment]:
+        """The variance, and the sum of squares as a multiple of it."""
+        variance = along(style, "var", form, self.axis)
+        scalars, body = ([], variance) if ndim else ([variance], None)
+        return variance, style.scale(body, self.entries, scalars)
+
+
+def spread_of(e: Expr) -> Spread | None:
+    """Of a multiple of the sum of (x - mean(x)) squared; None for other expressions."""
+    if not isinstance(e, Einsum) or e.ndim > 1:
         return None
     if not e.summed:
-        return spread_of(e.args[0]) if len(e.args) == 1 else None
-    d = e.args[0]
-    if len(e.args) != 2 or e.args[1] is not d or not isinstance(d, Add):
+        usual = len(e.args) == 1 and e.labels[0] == e.out
+        return spread_of(e.args[0]) if usual else None
+    d, word = e.args[0], e.labels[0]
+    if len(e.args) != 2 or e.args[1] is not d or not isinstance(d, Add) or e.labels[1] != word:
         return None
-    own = [t for t in d.args if len(absent_axes(t)) < d.ndim]
+    if len(set(word)) < len(word) or d.ndim > (2 if e.ndim else d.ndim):
+        return None
+    axis = 1 - word.index(e.out[0]) if e.ndim else None
+    gone = set(range(d.ndim)) if axis is None else {axis}
+    own = [t for t in d.args if not gone <= absent_axes(t)]
     if not 0 < len(own) < len(d.args):
         return None
     x = add(own)
-    known = var(x)
-    return x if isinstance(known, Einsum) and known.args[0] is e else None
-
-
-def spread_form(style: Style, x: Fragment, shape: Shape) -> NodeForm:
-    """The sum of all (x - mean(x)) squared as a multiple of the variance."""
-    variance, count = style.function("var", [x]), ONE
-    for extent in shape:
-        count = count.by(extent_coef(extent))
-    scaled = style.scale(None, count, [variance])
-    return NodeForm(scaled, scaled, spread=(variance, count))
+    known = var(x, axis)
+    return Spread(x, axis) if isinstance(known, Einsum) and known.args[0] is e else None

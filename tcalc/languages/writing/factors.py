@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -138,3 +139,21 @@ def _inside(e: Einsum, word: Labels, power: int, depth: int) -> Iterator[Place]:
     axis = dict(zip(e.out, word, strict=True))
     for arg, labels in zip(e.args, e.labels, strict=True):
         yield arg, tuple([axis[label] for label in labels]), power, depth
+
+
+def with_counts(product: Factors, count_of: Callable[[Expr], Coef | None]) -> Factors:
+    """The product of variances in place of sums of squares: `count_of` says of how many entries."""
+    coef = product.coef
+    for arg, _, power in product.powers:
+        square = isinstance(arg, Einsum) and arg.summed and arg.ndim < 2 and len(arg.args) == 2
+        if square and arg.args[0] is arg.args[1] and (count := count_of(arg)) is not None:
+            for _ in range(abs(power)):
+                coef = _cancelled(coef.by(count if power > 0 else count.inverse()))
+    return product if coef is product.coef else product._replace(coef=coef)
+
+
+def _cancelled(coef: Coef) -> Coef:
+    """The coefficient without dimensions that stand above and below the line."""
+    times, over = Counter(coef.times), Counter(coef.over)
+    rest = sorted((times - over).elements()), sorted((over - times).elements())
+    return coef._replace(times=tuple(rest[0]), over=tuple(rest[1]))

@@ -14,11 +14,11 @@ from ...graph.nodes import Add, Apply, Const, Einsum, Expr, Labels, Part, Var, p
 from ...graph.products import indicates, symmetries, zeros_node
 from ...support.limits import spend
 from . import gathers
-from .abbreviations import abbreviation, spread_form, spread_of
+from .abbreviations import abbreviation, spread_of
 from .calls import call_parameters, whole_call
 from .comparisons import sides
 from .einsum_forms import merged, named, opened, ordered
-from .factors import Factors, OpenedProducts, is_quotient
+from .factors import Factors, OpenedProducts, is_quotient, with_counts
 from .forms import Forms
 from .loops import Names, loop_of, repeated
 from .matrix_form import FactorForm, NodeForm, ProductForm, fewer_transposes
@@ -181,13 +181,8 @@ class FormulaLayout:
 
         short = abbreviation(node) if self.matrix else None
         if short is not None:
-            form = self.formed(short.argument)
-            plain = self.style.function(short.name, [form.plain])
-            if short.turned:
-                return self.settled(node, self.style.transpose(plain), plain)
-            row = plain.flips and node.ndim == 1
-            turned = self.style.function(short.name, [form.turned]) if row else None
-            return self.settled(node, plain, turned)
+            argument = self.formed(short.argument)
+            return self.settled(node, *short.call(self.style, argument, node.ndim))
 
         if self.matrix and (moved := sides(node, self.forms)) is not None:
             return self.settled(node, self.style.compared(*moved), None)
@@ -240,12 +235,17 @@ class FormulaLayout:
         """The factors of a product; quotients that have no name are opened in matrix notation."""
         closed, count = self.replaced | self.known, len(self.replaced)
         opens = self.style.quotients
-        return self.products.of(node, lambda e: opens and id(e) not in closed, count)
+        product = self.products.of(node, lambda e: opens and id(e) not in closed, count)
+        return with_counts(product, lambda e: self.forms[id(e)].entries)
 
     def product(self, node: Einsum) -> NodeForm:
         found = (self.matrix and self.indexed(node)) or self.as_product(node) or self.einsum(node)
-        x = spread_of(node) if self.matrix and node.summed and not node.out else None
-        return found if x is None else spread_form(self.style, self.formed(x).plain, x.shape)
+        spread = spread_of(node) if self.matrix and node.summed else None
+        if spread is None:
+            return found
+        texts = spread.written(self.style, self.formed(spread.of), node.ndim)
+        variance, total = [self.settled(node, p, None) for p in texts]
+        return total._replace(variance=variance, entries=spread.entries)
 
     def as_product(self, node: Einsum | Apply) -> NodeForm | None:
         """A product or a quotient of factors, where the language has words for it."""
@@ -342,7 +342,7 @@ class FormulaLayout:
         for arg, word, power in product.powers:
             outside = tuple([names[label] for label in word])
             if not word:
-                scalars.append((self.forms[id(arg)], (), power))
+                scalars.append((self.forms[id(arg)].factor, (), power))
             elif power < 0:
                 below += [self.placed("".join(outside), arg)] * -power
             else:
@@ -372,7 +372,7 @@ class FormulaLayout:
         product = self.factors(node)
         for arg, word, power in product.powers:
             if not word:
-                scalars.append((self.forms[id(arg)], (), power))
+                scalars.append((self.forms[id(arg)].factor, (), power))
             elif isinstance(arg, Add) and arg.ndim > 2 and power == 1 and not larger:
                 larger.append((arg, word))
             else:

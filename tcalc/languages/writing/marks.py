@@ -9,6 +9,9 @@ from .notation import Rope
 from .style import Style
 from .symbols import Symbols
 
+#: Comparisons whose signs are not those of text.
+SIGNS = {"<=": r" \le ", ">=": r" \ge ", "==": " = ", "!=": r" \ne "}
+
 
 class Marks(Style, ABC):
     """A style whose text is made of marks."""
@@ -94,3 +97,6 @@ class Marks(Style, ABC):
     @abstractmethod
     def typeset(self, parts: Sequence[Rope]) -> Rope:
         """A template: LaTeX, and in every second place a part that is written already."""
+
+    def sign(self, sign: str) -> Rope:
+        return self.typeset([SIGNS.get(sign, f" {sign} ")])

@@ -41,8 +41,8 @@ class NodeForm(NamedTuple):
         The matrix whose diagonal this is.
     matrix : bool
         Is it matrix notation, not an einsum form?
-    spread : tuple or None
-        The variance, and the number of entries that it is multiplied with.
+    entries, variance : Coef or None, NodeForm or None
+        The number of entries, and the variance that it is multiplied with.
     """
 
     plain: Fragment
@@ -51,7 +51,13 @@ class NodeForm(NamedTuple):
     summand: tuple[Fragment, tuple[Extent, ...]] | None = None
     diagonal: Fragment | None = None
     matrix: bool = True
-    spread: tuple[Fragment, Coef] | None = None
+    entries: Coef | None = None
+    variance: NodeForm | None = None
+
+    @property
+    def factor(self) -> NodeForm:
+        """The form in products, whose coefficients have the number of entries of a variance."""
+        return self if self.variance is None else self.variance
 
     @property
     def reads_turned(self) -> bool:
@@ -81,7 +87,7 @@ class ProductForm:
             if arg.ndim > 2:
                 self.possible = False
                 continue
-            form = forms[id(arg)]
+            form = forms[id(arg)].factor
             if not word:
                 self.scalars.append((form, word, power))
             elif arg.ndim == 1:
@@ -104,12 +110,6 @@ class ProductForm:
         above: list[Fragment] = []
         below: list[Fragment] = []
         for form, _, k in scalars:
-            if form.spread:
-                variance, count = form.spread
-                for _ in range(abs(k)):
-                    coef = _cancelled(coef.by(count if k > 0 else count.inverse()))
-                (above if k > 0 else below).append(style.pointwise([(variance, abs(k))], True))
-                continue
             share = _share(form.summand[1]) if form.summand and k == 1 else ONE
             if form.summand and share.over and not Counter(share.over) - Counter(coef.over):
                 rest = Counter(coef.over) - Counter(share.over)
@@ -382,10 +382,3 @@ def _share(shape: Sequence[Extent]) -> Coef:
             return ONE
         share = share.by(inverse_extent(extent))
     return share
-
-
-def _cancelled(coef: Coef) -> Coef:
-    """The coefficient without dimensions that stand above and below the line."""
-    times, over = Counter(coef.times), Counter(coef.over)
-    rest = sorted((times - over).elements()), sorted((over - times).elements())
-    return coef._replace(times=tuple(rest[0]), over=tuple(rest[1]))

@@ -124,6 +124,22 @@ def join_ropes(separator: str, ropes: Sequence[Rope]) -> Rope:
     return tuple(found)
 
 
+class Parts(NamedTuple):
+    """What stands on one side of a line.
+
+    Attributes
+    ----------
+    numbers, scalars : list of Fragment
+        Numbers and dimensions; and what else is one number.
+    body : Fragment or None
+        The array that they multiply.
+    """
+
+    numbers: list[Fragment]
+    scalars: list[Fragment]
+    body: Fragment | None
+
+
 class EinsumSpec(NamedTuple):
     """An einsum form: letters of each operand, of the result, sizes of letters no operand has."""
 

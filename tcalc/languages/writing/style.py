@@ -15,7 +15,6 @@ import numpy as np
 from ...graph.extents import Coef, Extent, Shape, size_of
 from ...graph.operators import Op
 from ...ops.indicator import INDICATOR, described
-from ...support.records import NamedTuple
 from .chains import append_power, equal_ends, leading_sum, period
 from .constants import ratio
 from .notation import (
@@ -31,6 +30,7 @@ from .notation import (
     SUM,
     EinsumSpec,
     Fragment,
+    Parts,
     Rope,
     fragment_size,
     join_ropes,
@@ -42,22 +42,6 @@ from .notation import (
 MAX_CHAIN = 32
 #: Comparisons with their sides exchanged.
 MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
-
-
-class Parts(NamedTuple):
-    """What stands on one side of a line.
-
-    Attributes
-    ----------
-    numbers, scalars : list of Fragment
-        Numbers and dimensions; and what else is one number.
-    body : Fragment or None
-        The array that they multiply.
-    """
-
-    numbers: list[Fragment]
-    scalars: list[Fragment]
-    body: Fragment | None
 
 
 class Style:
@@ -282,6 +266,10 @@ class Style:
         return Fragment(
             (name, "(", join_ropes(", ", ropes), ")"), ATOM, *fragment_size(args, 3 + len(ropes))
         )
+
+    def along(self, name: str, p: Fragment, axis: int | None) -> Fragment:
+        """A function of all entries, or of a matrix along an axis; -1: as it is by itself."""
+        return self.function(name, [p], [] if axis in (None, -1) else [f"axis={axis}"])
 
     def argument(self, p: Fragment) -> Rope:
         """What stands alone between parentheses or commas."""

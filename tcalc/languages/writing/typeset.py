@@ -29,13 +29,14 @@ from .notation import (
     PRODUCT,
     EinsumSpec,
     Fragment,
+    Parts,
     Rope,
     fragment_size,
     index_letters,
     join_ropes,
 )
 from .row_templates import CLOSING, LEADING_NAME, OPENING, template
-from .style import MIRRORED, Parts
+from .style import MIRRORED
 
 #: Tokens of an array given by its entries, above which it is not written once for each index form.
 LONG = 200
@@ -44,9 +45,6 @@ EXACT = 1e15
 
 #: The template of inverses, of which transposes have an exponent of their own.
 INVERSE = [("", "0"), ("^{-1}", "")]
-#: Comparisons whose signs are not those of text.
-SIGNS = {"<=": r" \le ", ">=": r" \ge ", "==": " = ", "!=": r" \ne "}
-
 #: A function of a matrix along axis 0 is one of each column.
 SIDES = {0: "columns", 1: "rows"}
 
@@ -204,6 +202,12 @@ class Typeset(Marks):
         text = self.applied(name, self.listed(args, extra))
         return Fragment(text, ATOM, *fragment_size(args, 3 + len(args) + len(extra)))
 
+    def along(self, name: str, p: Fragment, axis: int | None) -> Fragment:
+        if axis not in SIDES:
+            return self.function(name, [p])
+        below = self.subscript(self.words(name), self.words(SIDES[axis]))
+        return Fragment((below, self.listed([p])), ATOM, *fragment_size([p], 5))
+
     def output(
         self, op: Op, index: int, extra: Sequence[tuple[str, Any]], args: Sequence[Fragment]
     ) -> Fragment:
@@ -259,9 +263,6 @@ class Typeset(Marks):
             return self.truth(self.typeset(ropes), size, flips)
         inverted = ropes[1] if parts == INVERSE else None
         return Fragment(self.typeset(ropes), level, size, flips, inverted=inverted)
-
-    def sign(self, sign: str) -> Rope:
-        return self.typeset([SIGNS.get(sign, f" {sign} ")])
 
     def truth(self, condition: Rope, size: int, flips: int) -> Fragment:
         """Iverson's bracket."""
