@@ -110,6 +110,9 @@ class Latex(Typeset):
     def summation(self, letters: str) -> Rope:
         return rf"\sum_{{{letters}}}"
 
+    def limits(self, sign: Rope, low: Rope, high: Rope) -> Rope:
+        return (sign, "_{", low, "}^{", high, "}")
+
     def applied(self, name: str, inside: Rope) -> Rope:
         plain = name.replace("_", r"\_")
         return (rf"\operatorname{{{plain}}}", inside)

@@ -128,6 +128,9 @@ class MathML(Typeset):
     def summation(self, letters: str) -> Rope:
         return box("munder", leaf("mo", "∑"), single(self.indices(letters)), tall=True)
 
+    def limits(self, sign: Rope, low: Rope, high: Rope) -> Rope:
+        return box("munderover", single(sign), single(low), single(high), tall=True)
+
     def applied(self, name: str, inside: Rope) -> Rope:
         return box("mrow", word(name), leaf("mo", APPLY), inside, tall=self.tall(inside))
 

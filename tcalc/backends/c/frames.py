@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from math import prod
 from typing import Any
 
@@ -56,6 +56,11 @@ class Frame:
         owner = self.plan.owner[slot]
         home = self.plan.home[owner]
         return self.places.get(owner, ("array", owner)) if home is None else home
+
+    def touched(self, slots: Iterable[int]) -> set[Any]:
+        """The memory that slots lie in, or may lie in where a step may return an operand."""
+        owners = {self.plan.owner[slot] for slot in slots}
+        return {self.memory(o) for owner in owners for o in self.plan.held.get(owner, (owner,))}
 
     def product(self, step: Step) -> str:
         """The routine that multiplies, another one in steps and for what steps left."""

@@ -127,14 +127,14 @@ class Source:
             if isinstance(item, FusedStatements):
                 if _alike(item.shape, shape) and self._fits(item, statement):
                     return item
-                reads = {self.frame.memory(a.slot) for s in item.statements for a in s.args}
-                writes = {self.frame.memory(s.out.slot) for s in item.statements}
+                read = [a.slot for s in item.statements for a in s.args]
+                made = [s.out.slot for s in item.statements]
             else:
-                reads = {self.frame.memory(a) for a in item.reads}
-                writes = {self.frame.memory(a) for a in item.writes}
-            own = {self.frame.memory(a.slot) for a in statement.args}
-            out = self.frame.memory(statement.out.slot)
-            if own & writes or out in writes or out in reads:
+                read, made = [*item.reads], [*item.writes]
+            reads, writes = self.frame.touched(read), self.frame.touched(made)
+            own = self.frame.touched([a.slot for a in statement.args])
+            out = self.frame.touched([statement.out.slot])
+            if own & writes or out & writes or out & reads:
                 break
             if isinstance(item, FusedStatements) and prod(item.shape) > prod(shape):
                 at = k
@@ -143,24 +143,25 @@ class Source:
     def _fits(self, group: FusedStatements, new: CStatement) -> bool:
         """Do the statements see the same, entry by entry, as one after the other?"""
         made = {s.out.slot: s for s in group.statements}
-        written = {self.frame.memory(s.out.slot) for s in group.statements}
+        written = self.frame.touched([s.out.slot for s in group.statements])
         read = [a for s in group.statements for a in s.args]
         for a in new.args:
             if a.slot in made:
                 if made[a.slot].summed or not a.as_made(made[a.slot].out.strides):
                     return False
-            elif self.frame.memory(a.slot) in written:
+            elif self.frame.touched([a.slot]) & written:
                 return False
-        out = self.frame.memory(new.out.slot)
+        out = self.frame.touched([new.out.slot])
         return all(
             not new.summed and o.as_made(new.out.strides) and self._own(o.slot)
             for o in [*read, *[s.out for s in group.statements]]
-            if self.frame.memory(o.slot) == out
+            if self.frame.touched([o.slot]) & out
         )
 
     def _own(self, slot: int) -> bool:
-        """Does the slot begin where its memory begins?"""
-        return self.frame.plan.origin[slot] is not VIEW
+        """Does the slot begin where its memory begins, which nothing else has?"""
+        plan = self.frame.plan
+        return plan.origin[slot] is not VIEW and plan.owner[slot] not in plan.held
 
     # --- entrywise steps --------------------------------------------------------------------------
 

@@ -97,12 +97,21 @@ class IndexFormula:
 
     # --- integers and ranges ---
 
-    def ranged(self, base: Rope, indices: Positions) -> Rope:
-        """Ranges below and above a sign or a bracket."""
+    def ranges(self, indices: Positions) -> tuple[Rope, Rope]:
+        """What stands below and above a sign or a bracket."""
         low = [(self.index_name(k), "=", self.bound(self.tree.indices[k].low)) for k in indices]
         high = [self.bound(self.tree.indices[k].high) for k in indices]
-        below = self.style.subscript(base, join_ropes(",", low))
-        return self.style.superscript(below, join_ropes(",", high))
+        return join_ropes(",", low), join_ropes(",", high)
+
+    def ranged(self, base: Rope, indices: Positions) -> Rope:
+        """A bracket or a word with the ranges of indices."""
+        low, high = self.ranges(indices)
+        return self.style.superscript(self.style.subscript(base, low), high)
+
+    def signs(self, name: str, indices: Positions) -> Rope:
+        """A sign for each index, which reaches to the right."""
+        sign = self.style.typeset([SIGNS[name]])
+        return tuple([(self.style.limits(sign, *self.ranges((k,))), " ") for k in indices])
 
     def bound(self, place: int) -> Rope:
         return self.style.signed(self.parts[place])
@@ -144,15 +153,17 @@ class IndexFormula:
         """A reduction over indices, each with its own sign."""
         style, (body,) = self.style, [self.parts[k] for k in node.args]
         size, flips = fragment_size([body], 2 + 3 * len(node.indices))
+        if node.name == "norm2":
+            squared = style.superscript(style.inside(body, ATOM), "2")
+            text = style.typeset([r"\sqrt{", (self.signs("sum", node.indices), squared), "}"])
+            return Fragment(text, ATOM, size, flips)
         if node.name not in SIGNS:
             inside = style.fenced("(", style.argument(body), ")")
             text = (self.ranged(style.words(node.name), node.indices), inside)
             return Fragment(text, ATOM, size, flips)
         negative = body.negative and node.name == "sum"
         body = body._replace(negative=body.negative and not negative)
-        sign = style.typeset([SIGNS[node.name]])
-        signs = [(self.ranged(sign, (k,)), " ") for k in node.indices]
-        text = (tuple(signs), style.inside(body, POINTWISE))
+        text = (self.signs(node.name, node.indices), style.inside(body, POINTWISE))
         return Fragment(text, POINTWISE, size, flips, negative, joins=True)
 
     def guard(self, node: Node, place: int) -> Fragment:
@@ -186,7 +197,7 @@ class IndexFormula:
             return Fragment(text, POWER, size, flips)
         if node.name in MIRRORED:
             return style.compared(node.name, a, b)
-        sign = style.typeset([r" \land " if node.name == "&" else r" \lor "])
+        sign = style.typeset([r" \wedge " if node.name == "&" else r" \vee "])
         return style.truth((self.condition(left), sign, self.condition(right)), size, flips)
 
     def added(self, sign: str, left: int, right: int, place: int) -> Fragment:

@@ -32,33 +32,35 @@ class IndexScope(NamedTuple):
 
 def conditions_at(e: Expr, subs: Sequence[Affine]) -> list[Guard] | None:
     """What must hold for an entry to be 1, where entries are 1 or 0 by conditions on indices."""
-    e = as_indicator(e)
+    e = as_indicators(e)
+    if not _of_indicators(e):
+        return None
     if indicates(e):
         return _placed(e, tuple(range(e.ndim)), dict(enumerate(subs)))
-    if not isinstance(e, Einsum) or e.summed or e.coef != ONE or len(set(e.out)) < e.ndim:
-        return None
-    places, found = dict(zip(e.out, subs, strict=True)), list[Guard]()
-    for arg, word in zip(e.args, e.labels, strict=True):
-        arg = as_indicator(arg)
-        if not indicates(arg):
-            return None
-        found += _placed(arg, word, places)
-    return found or None
+    assert isinstance(e, Einsum)
+    places = dict(zip(e.out, subs, strict=True))
+    pairs = zip(e.args, e.labels, strict=True)
+    return [g for arg, word in pairs if indicates(arg) for g in _placed(arg, word, places)]
 
 
-def as_indicator(e: Expr) -> Expr:
-    """The indicator of which an expression says that it is not 0; others as they are."""
+def _of_indicators(e: Expr) -> bool:
+    """Is this an indicator, or a product of such?"""
+    if not isinstance(e, Einsum):
+        return indicates(e)
+    plain = e.coef == ONE and not e.summed and len(set(e.out)) == e.ndim
+    return plain and bool(e.args) and all(map(indicates, e.args))
+
+
+def as_indicators(e: Expr) -> Expr:
+    """The expression with indicators for what says that they are not 0."""
+    if isinstance(e, Einsum):
+        args = [as_indicators(arg) if isinstance(arg, Apply) else arg for arg in e.args]
+        same = all(map(is_, args, e.args))
+        return e if same else einsum(args, e.labels, e.out, e.coef, dict(enumerate(e.extents)))
     if isinstance(e, Apply) and e.op.name == "not_equal" and e.args[1] is zeros_node(e.shape):
-        return e.args[0] if indicates(e.args[0]) else e
+        inner = as_indicators(e.args[0])
+        return inner if _of_indicators(inner) else e
     return e
-
-
-def with_indicators(node: Einsum) -> Expr:
-    """The product with indicators for what says that they are not 0."""
-    args = [as_indicator(arg) for arg in node.args]
-    if all(map(is_, args, node.args)):
-        return node
-    return einsum(args, node.labels, node.out, node.coef, dict(enumerate(node.extents)))
 
 
 def _placed(e: Apply, word: Sequence[int], places: dict[int, Affine]) -> list[Guard]:

@@ -20,6 +20,7 @@ from ...integers.affine import Affine
 from ...ops.indicator import merging
 from ...ops.reductions import arange
 from ...ops.reshape import merged, unmerged
+from ...ops.selection import wraps
 from ...support.errors import UnsupportedError
 from ...support.trampoline import Steps, run
 from ..writing.factors import factors, is_quotient
@@ -55,7 +56,7 @@ from .fragments import (
 )
 from .grammar import BINDERS
 from .print_accesses import BoundedSum
-from .print_conditions import IndexScope, conditions_at, undecided, with_indicators
+from .print_conditions import IndexScope, as_indicators, conditions_at, undecided
 from .print_sums import whole_range, written_out
 from .whole_arrays import equated_sums, has_parts, loop_text, of_arrays, written_parameters
 
@@ -97,10 +98,9 @@ class IndexWriter:
         self.names = [self.free("f", every) for _ in roots]
         self.statements: dict[int, str] = {}
         self.made: list[Expr] = []  #: held, as nodes are known by their ids
-        self.integers: list[str] = []  # texts of integers, for which numbered names stand in forms
-        self.integer = "integer_"
-        while any(name.startswith(self.integer) for name in self.taken):
-            self.integer += "_"
+        self.integers: list[str] = []  #: texts of integers, for which numbered names stand in forms
+        used = (f"integer{'_' * k}" for k in count(1))
+        self.integer = next(n for n in used if not any(name.startswith(n) for name in self.taken))
         self.placeholder = re.compile(rf"\b{self.integer}(\d+)\b")
         self.rules: dict[type[Expr], Callable[[Any, Sequence[Affine], IndexScope], Steps]] = {
             Add: self.sum,
@@ -188,7 +188,7 @@ class IndexWriter:
         return sum_fragment(terms)
 
     def product(self, node: Einsum, subs: Sequence[Affine], scope: IndexScope) -> Steps:
-        if (other := with_indicators(node)) is not node:
+        if (other := as_indicators(node)) is not node:
             self.made.append(other)
             return (yield self.entry(other, subs, scope))
         found = written_out(node, subs, scope.context, lambda n: self.letters(n, scope.names))
@@ -235,12 +235,12 @@ class IndexWriter:
     def powers(self, placed: Sequence[Placed], scope: IndexScope) -> Steps:
         """Powers of entries, those with positive exponents and those below the line."""
         sides: tuple[list[Fragment], list[Fragment]] = [], []
-        counts: dict[tuple[int, tuple[Affine, ...], bool], list[Any]] = {}
+        counts: dict[tuple[str, bool], list[Any]] = {}
         for arg, subs, power in placed:
-            counts.setdefault((id(arg), subs, power < 0), [arg, 0])[1] += abs(power)
-        for (_, subs, divides), (arg, power) in counts.items():
-            fragment: Fragment = yield self.entry(arg, subs, scope)
-            sides[divides].append(power_fragment(fragment, power))
+            p: Fragment = yield self.entry(arg, subs, scope)
+            counts.setdefault((rope_text(signed(p)), power < 0), [p, 0])[1] += abs(power)
+        for (_, divides), (p, power) in counts.items():
+            sides[divides].append(power_fragment(p, power))
         return sides
 
     def scaled(self, coef: Coef, factors: Sequence[Fragment], scope: IndexScope) -> Fragment:
@@ -341,7 +341,7 @@ class IndexWriter:
     def selection(self, node: Apply, subs: Sequence[Affine], scope: IndexScope) -> Steps:
         """A guard that equates an integer and an index; negative integers count from the end."""
         (array,), extent = node.args, node.params[0]
-        known = isinstance(array, Const) and bool((array.value >= 0).all())
+        known = wraps(node) or (isinstance(array, Const) and bool((array.value >= 0).all()))
         if isinstance(array, Const) and isinstance(extent, int):
             array, known = const_node(array.value % max(1, extent)), True
         index: Fragment = yield self.entry(array, subs[:-1], scope)

@@ -91,6 +91,10 @@ class Marks(Style, ABC):
         """The sign of a sum over indices."""
 
     @abstractmethod
+    def limits(self, sign: Rope, low: Rope, high: Rope) -> Rope:
+        """A large sign with what stands below and above it."""
+
+    @abstractmethod
     def applied(self, name: str, inside: Rope) -> Rope:
         """A function by its name, of what stands in parentheses."""
 
