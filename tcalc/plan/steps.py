@@ -204,15 +204,13 @@ class Plan:
         return {owner: frozenset(made) for owner, made in found.items()}
 
     @cached_property
-    def held(self) -> Mapping[int, frozenset[int]]:
-        """By owner of memory that a step may share with operands: these, and itself."""
-        found: dict[int, frozenset[int]] = {}
-        for step in self.steps:
-            if KINDS[step.kind].may_return:
-                owner = self.owner[step.out]
-                shared = [found.get(o, {o}) for o in {self.owner[a] for a in step.args}]
-                found[owner] = frozenset({owner}).union(*shared)
-        return found
+    def returned(self) -> Mapping[int, frozenset[int]]:
+        """By owner: the owners of operands whose memory the step that made it may return."""
+        return {
+            self.owner[step.out]: frozenset([self.owner[a] for a in step.args])
+            for step in self.steps
+            if KINDS[step.kind].may_return
+        }
 
     @cached_property
     def transposed(self) -> Mapping[int, int]:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from math import prod
 from typing import Any
 
-from ...plan.steps import Plan, Step
+from ...plan.steps import VIEW, Plan, Step
 from ...support.arrays import Sizes
 from ...support.records import NamedTuple
 from .loopnests import COperand, CStatement, Nest, aligned
@@ -35,6 +35,8 @@ class Frame:
         What tells memory apart that the plan does not place.
     in_steps : bool
         Is it a step of a loop?
+    computed : iterable of Step
+        Those of this function, whose results have memory of their own.
     """
 
     def __init__(
@@ -45,10 +47,12 @@ class Frame:
         adding: Collection[int] = (),
         places: Mapping[int, Any] | None = None,
         in_steps: bool = False,
+        computed: Iterable[Step] = (),
     ) -> None:
         self.plan, self.arrays = plan, arrays
         self.cleared, self.adding, self.places = cleared, adding, places or {}
         self._in_steps = in_steps
+        self._computed = {step.out for step in computed}
         self._loops = {step.out for step in plan.by_kind.get("loop", ())}
 
     def memory(self, slot: int) -> Any:
@@ -58,9 +62,21 @@ class Frame:
         return self.places.get(owner, ("array", owner)) if home is None else home
 
     def touched(self, slots: Iterable[int]) -> set[Any]:
-        """The memory that slots lie in, or may lie in where a step may return an operand."""
-        owners = {self.plan.owner[slot] for slot in slots}
-        return {self.memory(o) for owner in owners for o in self.plan.held.get(owner, (owner,))}
+        """The memory that slots lie in, or may lie in where Python's steps may return operands."""
+        found: set[int] = set()
+        waiting = [self.plan.owner[slot] for slot in slots]
+        while waiting:
+            owner = waiting.pop()
+            if owner not in found:
+                found.add(owner)
+                waiting += () if owner in self._computed else self.plan.returned.get(owner, ())
+        return set(map(self.memory, found))
+
+    def alone(self, slot: int) -> bool:
+        """Does the slot begin where its memory begins, which nothing else has?"""
+        owner = self.plan.owner[slot]
+        own = owner in self._computed or owner not in self.plan.returned
+        return own and self.plan.origin[slot] is not VIEW
 
     def product(self, step: Step) -> str:
         """The routine that multiplies, another one in steps and for what steps left."""

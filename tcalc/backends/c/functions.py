@@ -317,7 +317,7 @@ class CompiledSteps(CFunction):
 
     def text(self, arrays: Mapping[int, np.ndarray], v: Slots) -> str | None:
         known = {slot: self.array(a) for slot, a in arrays.items()}
-        frame = Frame(self.plan, known, self.new)
+        frame = Frame(self.plan, known, self.new, computed=self.steps)
         numbers = {step.out: k for k, step in enumerate(self.steps, 1)}
 
         def left(step: Step) -> str:

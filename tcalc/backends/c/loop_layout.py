@@ -115,6 +115,7 @@ class Layout:
             {k: strided(a) for k, a in self.arrays.items()},
             places=self._apart,
             in_steps=True,
+            computed=plan.steps,
         )
 
     def kind(self, slot: int) -> str:

@@ -12,7 +12,7 @@ from itertools import zip_longest
 from math import prod
 from typing import Any
 
-from ...plan.steps import VIEW, Plan, Step
+from ...plan.steps import Plan, Step
 from ...support.arrays import Sizes
 from ...support.records import NamedTuple
 from .correlations import correlate
@@ -153,15 +153,10 @@ class Source:
                 return False
         out = self.frame.touched([new.out.slot])
         return all(
-            not new.summed and o.as_made(new.out.strides) and self._own(o.slot)
+            not new.summed and o.as_made(new.out.strides) and self.frame.alone(o.slot)
             for o in [*read, *[s.out for s in group.statements]]
             if self.frame.touched([o.slot]) & out
         )
-
-    def _own(self, slot: int) -> bool:
-        """Does the slot begin where its memory begins, which nothing else has?"""
-        plan = self.frame.plan
-        return plan.origin[slot] is not VIEW and plan.owner[slot] not in plan.held
 
     # --- entrywise steps --------------------------------------------------------------------------
 

@@ -108,7 +108,7 @@ class CompiledTiles(CFunction):
             apart = (view.ctypes.data - whole.ctypes.data) // view.itemsize
             starts.append(self.pointer("p", slot, f"p{source} + {apart}L"))
         known = {slot: self._moving(slot, a, tile) for slot, a in held.items()}
-        frame = Frame(self.plan, known, (), loop.sums, places)
+        frame = Frame(self.plan, known, (), loop.sums, places, computed=self.steps)
         written = Source(frame, self.dtype.char, lambda step: "")
         for computing in self.steps:
             written.add(computing)
