@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from ..graph.applications import rewritten
-from ..graph.extents import Coef
+from ..graph.extents import ONE, Coef
 from ..graph.nodes import Apply, Einsum, Expr, Labels, Var, postorder
 from ..graph.normal import add, einsum, scale
 from ..graph.operators import TABLE
-from ..graph.products import is_zero, numeral, numeric_value, split_coef
+from ..graph.products import filled, is_zero, numeral, numeric_value, split_coef
 from ..graph.sums import embeds
 from ..ops.elementwise import power
 from ..ops.guard import Place, choice, operands_by_entry
@@ -191,19 +191,34 @@ def _poles(e: Expr, word: Labels) -> Iterator[Place]:
     given="no arguments of a maximum or minimum tie",
 )  # fmt: skip
 def _tie(e: Expr) -> Iterable[Expr | None]:
-    """Half of a condition that only holds on the border of another one."""
-    parts = [split_coef(t) for t in e.args]
-    for k, (coef, half) in enumerate(parts):
-        if not isinstance(half, Apply) or half.op is not TABLE["equal"]:
-            continue
-        for other, whole in parts:
-            less = isinstance(whole, Apply) and whole.op is TABLE["less"]
-            if less and other == coef.by(Coef(2)) and _at_border(whole, half):
+    """Half of a condition that only holds on the border of another one, with what it scales."""
+    halves = [(k, found) for k, t in enumerate(e.args) for found in _scaled(t, "equal")]
+    wholes = [found for t in e.args for found in _scaled(t, "less")] if halves else []
+    for k, (coef, half, *rest) in halves:
+        for other, whole, *scaled in wholes:
+            alike = scaled[0] == rest[0] and scaled[1] is rest[1]
+            if alike and other == coef.by(Coef(2)) and _at_border(whole, half):
                 yield add([t for j, t in enumerate(e.args) if j != k])
                 return
 
 
+def _scaled(term: Expr, name: str) -> Iterator[tuple[Coef, Apply, Labels, Expr]]:
+    """Conditions in a term: its coefficient, the condition, its axes, and the other factors."""
+    coef, e = split_coef(term)
+    if isinstance(e, Apply) and e.op is TABLE[name]:
+        yield coef, e, tuple(range(e.ndim)), filled(ONE, e.shape)
+    if not isinstance(e, Einsum) or e.summed or len(set(e.out)) < e.ndim:
+        return
+    for k, (op, word) in enumerate(zip(e.args, e.labels, strict=True)):
+        if isinstance(op, Apply) and op.op is TABLE[name]:
+            ops, words = [*e.args[:k], *e.args[k + 1 :]], [*e.labels[:k], *e.labels[k + 1 :]]
+            rest = einsum(ops, words, e.out, ONE, dict(enumerate(e.extents)))
+            yield coef, op, word, rest
+
+
 def _at_border(less: Expr, equal: Expr) -> bool:
     """Are the same two things compared, be it by their difference and zero?"""
+    if {*map(id, less.args)} == {*map(id, equal.args)}:
+        return True
     one, two = (add([a, scale(b, Coef(-1))]) for a, b in (less.args, equal.args))
     return one is two or one is scale(two, Coef(-1))

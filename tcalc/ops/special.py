@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..graph.formulas import Formula
 from ..graph.nodes import Expr
 from .arithmetic import as_expr, public
 from .elementwise import exp, maximum, reciprocal, sigmoid
@@ -33,10 +34,21 @@ __all__ = [
 
 
 def _inverse_mills(xp: Any, n: Any, x: Any) -> Any:
-    found = x + 0 * n
+    found = x + math.nan * n  # for orders that are no whole numbers
     for order in np.unique(*xp.on_host([n])):
-        found = xp.where(n == order, _mills_derivative(xp, int(order), x), found)
+        if order >= 0 and order == math.floor(order):
+            found = xp.where(n == order, _mills_derivative(xp, int(order), x), found)
     return found
+
+
+def _of_order(name: str) -> Formula:
+    """A library's function of a whole number and another; nan where that is none."""
+
+    def kernel(xp: Any, n: Any, x: Any) -> Any:
+        whole = xp.floor(n)
+        return xp.where(n == whole, getattr(xp, name)(xp.asarray(whole, int), x), math.nan)
+
+    return kernel
 
 
 def _mills_derivative(xp: Any, n: int, x: Any) -> Any:
@@ -100,7 +112,7 @@ digamma: Function = elementwise(
 )  # fmt: skip
 polygamma: Function = elementwise(
     "polygamma", None, lambda n, x, y: polygamma(n + 1, x), latex=r"\psi^{{({0})}}({1})",
-    kernel=lambda xp, n, x: xp.polygamma(xp.asarray(n, int), x), domain=((1, 1), (0.5, 4)),
+    kernel=_of_order("polygamma"), domain=((1, 1), (0.5, 4)),
     safe=(None, 1), flops=50,
 )  # fmt: skip
 gamma: Function = elementwise(
@@ -123,7 +135,7 @@ logit: Function = elementwise(
 )  # fmt: skip
 spherical_jn: Function = elementwise(
     "spherical_jn", None, lambda n, x, y: _bessel_slope(n, x), latex=r"j_{{{0}}}({1})",
-    kernel=lambda xp, n, x: xp.spherical_jn(xp.asarray(n, int), x),
+    kernel=_of_order("spherical_jn"),
     domain=((1, 1), (-3.0, 3.0)), flops=50,
 )  # fmt: skip
 

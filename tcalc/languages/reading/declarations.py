@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ...calculus.projection import keeping_variables
-from ...graph.nodes import Expr, Var
+from ...graph.extents import extent_names
+from ...graph.nodes import Expr, Var, dimensions
 from ...graph.variables import canonical_name, var
 from ...rules.strategy import simplify
 from .tree import SyntaxTree
@@ -19,8 +20,14 @@ def declared_variables(text: object, declarations: Mapping[str, object]) -> dict
 
 
 def keeping_used(value: Expr, tree: SyntaxTree, known: Mapping[str, Var]) -> Expr:
-    """The value of a text, with the variables that the text names, also where these cancelled."""
+    """The value of a text, with the variables that the text names, also where these cancelled.
+
+    Others stay where they alone say what a dimension is.
+    """
     used = {node.name for node in tree.nodes if node.name in known}
+    told = extent_names([n for name in used for n in known[name].shape])
+    if untold := set(dimensions([value])) - told:
+        used |= {name for name, v in known.items() if untold & extent_names(v.shape)}
     if used <= value.variables.keys():
         return value
     return keeping_variables(simplify(value), [known[name] for name in sorted(used)])

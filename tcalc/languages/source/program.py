@@ -245,6 +245,7 @@ class SourceProgram(Sums):
     def inner(self, e: Expr) -> Code:
         for node in below(e, self.codes):
             self.waiting.discard(id(node))
+            self.opened.discard(id(node))  # which is read elsewhere as a part of another product
             self.visit(node)
             self.made.append(node)
         return short_enough(self.language, self.code(e))
