@@ -98,3 +98,17 @@ def test_causes_are_seen(cause: str, text: str) -> None:
     row = Formula("quadratic form", "A=n,n x=n b=n", "x'*A*x", "x", "A'*x + A*x")
     assert holds(cause, row, text)
     assert not any(holds(name, row, "2*x + b") for name in CAUSES)
+
+
+@pytest.mark.parametrize(
+    ("text", "by", "gradient"),
+    [
+        ("sum(maximum(x, y))", "x", "(y < x)"),
+        ("sum(maximum(x, a*x))", "x", "a*(x < a*x) + (a*x < x)"),
+        ("sum(maximum(x*y', A))", "x", "(A < x*y')*y"),
+        ("sum(max(t*x, (t-1)*x))", "x", "t*((t - 1)*x < t*x) + (t - 1)*(t*x < (t - 1)*x)"),
+    ],
+)
+def test_ties_are_left_out_of_all_branches(text: str, by: str, gradient: str) -> None:
+    e = tc.parse(text, x="n", y="n", A=("n", "n"), a=(), t=())
+    assert str(tc.grad(e, by)) == gradient

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ET
 
+import numpy as np
 import pytest
 
 import tcalc as tc
@@ -81,3 +82,29 @@ def test_spreads_along_an_axis_have_their_names(text: str, latex: str) -> None:
     e = tc.parse(text, X=("m", "n"))
     assert tc.to_latex(e) == latex
     assert tc.parse(str(e), X=("m", "n")) is e
+
+
+@pytest.mark.parametrize(
+    ("text", "matrices"),
+    [
+        ("f = sum[i,j](w[i]*w[j]*exp(-sum[c]((X[i,c]-X[j,c])^2)/2))",
+         "w'*exp(-squared_distances(X, X)/2)*w"),
+        ("f = sum[i](min[k](sum[c]((X[i,c]-M[k,c])^2)))",
+         "sum(min(squared_distances(M, X), axis=0))"),
+    ],
+)  # fmt: skip
+def test_squares_of_differences_are_not_multiplied_out(text: str, matrices: str) -> None:
+    """Far from the origin, squares and products of what is large would cancel."""
+    given = {"X": ("n", "d"), "M": ("m", "d"), "w": "n"}
+    e = tc.parse_index(text, **given)
+    assert str(e) == matrices
+    assert "squared_distances" not in tc.to_index(e)
+    rng = np.random.default_rng(0)
+    arrays = {
+        "X": rng.normal(size=(4, 3)) + 1e8,
+        "M": rng.normal(size=(2, 3)) + 1e8,
+        "w": [1.0] * 4,
+    }
+    arrays = {name: arrays[name] for name in e.variables}
+    for read in (tc.parse(str(e), **given), tc.parse_index(tc.to_index(e), **given)):
+        assert read(**arrays) == pytest.approx(e(**arrays), rel=1e-6)

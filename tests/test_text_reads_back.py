@@ -267,3 +267,12 @@ def test_numbers_without_digits_are_read(number: float) -> None:
     assert tc.parse(str(e), x="n") is e
     declared = tc.var("inf", ())
     assert tc.parse("2*inf", inf=declared) is 2 * declared
+
+
+def test_what_a_text_means_does_not_depend_on_what_was_declared_before() -> None:
+    """A variable that alone tells a dimension stays, though the text does not name it."""
+    first = tc.parse("s*vector(1, n)", X=("n", "m"), s=())
+    other = tc.parse("s*vector(1, n)", X=("m", "n"), s=())
+    X = np.zeros((4, 3))
+    assert first(X=X, s=1.0).shape == (4,)
+    assert other(X=X, s=1.0).shape == (3,)

@@ -18,6 +18,7 @@ from . import (  # noqa: F401
     common_factors,
     conditions,
     denominators,
+    distances,
     exponentials,
     frechet,
     functions,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ...forms.choose import shorter
 from ...graph.nodes import Expr
 from ...graph.normal import bare
+from ...ops.distances import as_sums
 from ..writing.nests import of_nests
 from .writer import IndexWriter
 
@@ -45,5 +46,5 @@ def to_index(e: Expr, computed: bool = False) -> str:
     if not isinstance(e, Expr):
         raise TypeError(f"formulas are written for one expression, not for {type(e).__name__}")
     if computed:
-        return IndexWriter([bare(e)]).text()
-    return shorter(lambda form: IndexWriter([form], quotients=True).text(), bare(e))
+        return IndexWriter([as_sums(bare(e))]).text()
+    return shorter(lambda form: IndexWriter([as_sums(form)], quotients=True).text(), bare(e))

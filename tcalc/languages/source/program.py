@@ -108,10 +108,9 @@ class SourceProgram(Sums):
         self.around = around
         mine = {self.names[v.name]: v for v in self.variables.values()}
         taken = language.reserved.union(self.names.values())
-        self.scope: FunctionScope = FunctionScope(mine, taken, prefix, language.start)
-        self.scope.known = self.sizes
-        if around is not None:
-            self.scope = around.scope
+        own = FunctionScope(mine, taken, prefix, language.start)
+        own.known = self.sizes
+        self.scope: FunctionScope = own if around is None else around.scope
         self.language = language(self.scope, around is not None)
         self.scope.refused += refusals(self.language, results) if whole else []
         self.products = Products(self.language, self)
@@ -244,8 +243,8 @@ class SourceProgram(Sums):
 
     def inner(self, e: Expr) -> Code:
         for node in below(e, self.codes):
-            self.waiting.discard(id(node))
-            self.opened.discard(id(node))  # which is read elsewhere as a part of another product
+            for late in (self.waiting, self.opened):  # others read it as a part of a product
+                late.discard(id(node))
             self.visit(node)
             self.made.append(node)
         return short_enough(self.language, self.code(e))

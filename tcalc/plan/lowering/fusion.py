@@ -10,10 +10,9 @@ from collections.abc import Sequence
 from ...graph.applications import rewritten
 from ...graph.extents import number
 from ...graph.nodes import Add, Apply, Einsum, Expr, Labels, postorder
-from ...graph.normal import add, distribute, drop_axes, einsum, scale, terms_of, view
+from ...graph.normal import add, distribute, einsum, scale, view
 from ...graph.products import split_coef
-from ...graph.sums import absent_axes, flattened
-from ...ops.distances import distances_of_sum
+from ...ops.distances import as_distances, halves_of, squares_in
 from ...ops.elementwise import whole_power
 from ...ops.matrix.cholesky import CHOLESKY
 from ...ops.matrix.cholesky_pullback import cholesky_pullback
@@ -29,7 +28,7 @@ def fused(roots: Sequence[Expr]) -> list[Expr]:
     Pullbacks of Cholesky factors and squared distances are such nodes; whole powers are products.
     """
     nodes = postorder(roots)
-    squares = any(_squares(n) for n in nodes)
+    squares = any(squares_in(n) for n in nodes)
     if squares:
         roots = rewritten(roots, lambda new, old: _sums_of_squares(new))
         nodes = postorder(roots)
@@ -41,7 +40,7 @@ def fused(roots: Sequence[Expr]) -> list[Expr]:
         if isinstance(new, Add) and new.ndim == 2:
             return _fused_sum(new)
         if isinstance(new, Einsum):
-            return _distances(new)
+            return as_distances(new)
         return _repeated(new)
 
     return rewritten(roots, change)
@@ -56,37 +55,6 @@ def _repeated(e: Expr) -> Expr:
 
 
 # --- squared distances ----------------------------------------------------------------------------
-
-
-def _squares(e: Expr) -> list[int]:
-    """The second places of sums with three axes that stand twice, with the same labels."""
-    if not isinstance(e, Einsum):
-        return []
-    held = [(id(op), word) for op, word in zip(e.args, e.labels, strict=True)]
-    return [
-        k
-        for k, op in enumerate(e.args)
-        if isinstance(op, Add) and op.ndim == 3 and held.count(held[k]) == 2 and held[k] in held[:k]
-    ]
-
-
-def _halves(e: Expr, inner: int) -> tuple[Expr, Expr] | None:
-    """a_ik and b_jk of e = a_ik + b_jk with k at this axis, the other axes in order."""
-    first, second = (axis for axis in range(3) if axis != inner)
-    halves: tuple[list[Expr], list[Expr]] = ([], [])
-    for term in flattened(e, _several):
-        absent = absent_axes(term)
-        if not absent & {first, second}:
-            return None
-        gone = second if second in absent else first
-        halves[gone == first].append(drop_axes(term, {gone}))
-    if not all(halves):
-        return None
-    rows, columns = (
-        add(half) if axis < inner else view(add(half), (1, 0))
-        for half, axis in zip(halves, (first, second), strict=True)
-    )
-    return rows, columns
 
 
 def _sums_of_squares(e: Expr) -> Expr:
@@ -104,31 +72,9 @@ def _holds_square(e: Expr, axis: int) -> bool:
     """Is a factor of the product the square of a_ik + b_jk, of which k is the product's axis?"""
     if not isinstance(e, Einsum):
         return False
-    words = [(e.args[place], e.labels[place]) for place in _squares(e)]
+    words = [(e.args[place], e.labels[place]) for place in squares_in(e)]
     label = e.out[axis]
-    return any(label in w and _halves(op, w.index(label)) is not None for op, w in words)
-
-
-def _distances(e: Einsum) -> Expr:
-    """A contraction in which the sum over k of (a_ik + b_jk)^2 is one kernel."""
-    for place in _squares(e) if e.summed else ():
-        square, word = e.args[place], e.labels[place]
-        rest = [o for o in zip(e.args, e.labels, strict=True) if o[0] is not square or o[1] != word]
-        standing = {label for _, other in rest for label in other}.union(e.out)
-        own = [axis for axis in range(3) if word[axis] not in standing]
-        halves = _halves(square, own[0]) if len(own) == 1 and len(set(word)) == 3 else None
-        if halves is not None:
-            ops, words = [o[0] for o in rest], [o[1] for o in rest]
-            labels = tuple([label for label in word if label in standing])
-            found = distances_of_sum(*halves)
-            extents = dict(enumerate(e.extents))
-            return einsum([*ops, found], [*words, labels], e.out, e.coef, extents)
-    return e
-
-
-def _several(e: Expr) -> list[Expr] | None:
-    terms = terms_of(e)
-    return terms if len(terms) > 1 else None
+    return any(label in w and halves_of(op, w.index(label)) is not None for op, w in words)
 
 
 # --- pullbacks of Cholesky factors ----------------------------------------------------------------
