@@ -15,10 +15,19 @@ CORE = {
     "math": {"display", "alttext"}, "mrow": set(), "mi": {"mathvariant"}, "mn": set(),
     "mo": {"form", "stretchy", "lspace", "rspace"}, "mtext": set(), "mspace": {"width"},
     "msup": set(), "msub": set(), "msubsup": set(), "munder": set(), "mover": set(),
-    "mfrac": set(), "msqrt": set(), "mroot": set(), "mtable": {"displaystyle"}, "mtr": set(),
+    "munderover": set(), "mfrac": set(), "msqrt": set(), "mroot": set(), "mtable": {"displaystyle"}, "mtr": set(),
     "mtd": {"style"},
 }  # fmt: skip
-CHILDREN = {"msup": 2, "msub": 2, "msubsup": 3, "munder": 2, "mover": 2, "mfrac": 2, "mroot": 2}
+CHILDREN = {
+    "msup": 2,
+    "msub": 2,
+    "msubsup": 3,
+    "munder": 2,
+    "munderover": 3,
+    "mover": 2,
+    "mfrac": 2,
+    "mroot": 2,
+}
 TOKENS = {"mi", "mn", "mo", "mtext", "mspace"}
 SIGNS = {
     "\u2062": " * ", "⋅": " * ", "\u2061": "", "⊙": " .* ", "⊘": " ./ ", "−": "-", "≤": " <= ",

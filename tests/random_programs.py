@@ -17,6 +17,7 @@ from tests.random_indices import INDICES
 from tests.random_loops import LOOPS
 from tests.random_matrices import MATRICES
 from tests.random_operations import OPERATIONS, Context, Extent, Operation, Shape
+from tests.random_views import VIEWS
 
 #: Rows that are drawn where somebody asks for more of a kind.
 FAMILIES: dict[str, dict[str, Operation]] = {
@@ -24,8 +25,9 @@ FAMILIES: dict[str, dict[str, Operation]] = {
     "loops": LOOPS,
     "affine": INDICES,
     "properties": {},
+    "views": VIEWS,
 }
-ROWS = OPERATIONS | MATRICES | LOOPS | INDICES
+ROWS = OPERATIONS | MATRICES | LOOPS | INDICES | VIEWS
 #: Declarations of square matrices, and what lies in the subspace of each.
 SUBSPACES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "symmetric": lambda a: (a + np.swapaxes(a, -1, -2)) / 2,
@@ -93,6 +95,9 @@ class Generator:
         for name in "uvw"[: self.rng.integers(1, 4)]:
             ndim = int(self.rng.choice([0, 1, 2], p=[0.15, 0.45, 0.4]))
             shapes[name] = tuple([self.pick(self.kinds) for _ in range(ndim)])
+        if "views" in families:
+            self.kinds += [2, 4]
+            shapes["u"] = (self.pick([4, 6, 8]),)
         if "linalg" in families:
             shapes["u"] = (self.pick(self.kinds),) * 2
         self.program = Program(shapes, extents)
