@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import tcalc as tc
+from tests.c_programs import Job, problems
 
 Source = random.Random
 EXTENT = 8
@@ -57,3 +59,17 @@ def test_a_reshaped_block_is_read_before_it_is_written_over() -> None:
     d = tc.derivative(e, x, 2, "forward")
     expected = tc.compile(d, backend="numpy")(x=at)
     np.testing.assert_allclose(tc.compile(d, backend="c")(x=at), expected, rtol=1e-12, atol=1e-15)
+
+
+def test_printed_c_reads_reshaped_slices_where_they_begin(tmp_path: Path) -> None:
+    x, at = tc.var("x", EXTENT), np.arange(float(EXTENT)) / 5
+    cut, back = x[2:6].reshape(2, 2), x[::-1][1:5].reshape(2, 2)
+    jobs = [
+        Job(f"{k}", e, {"x": at}, {})
+        for k, e in enumerate((cut, cut @ x[1:3], cut @ back, x.reshape(2, 4)[1].reshape(2, 2)))
+    ]
+    for seed in range(10):
+        draw = random.Random(seed)
+        d = tc.derivative(program(draw)(x), x, 2, draw.choice(("forward", "reverse")))
+        jobs.append(Job(f"seed {seed}", d, {"x": at}, {}))
+    assert not problems(jobs, tmp_path, 1e-9)

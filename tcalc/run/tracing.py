@@ -239,7 +239,8 @@ class DerivativeFunction(TransformedFunction):
         wrt = []
         for k in self._chosen:
             if not -len(args) <= k < len(args):
-                raise TypeError(f"{self.name}: argument {k} of {len(args)}")
+                told = " before the direction, which is the last" if self.directions else ""
+                raise TypeError(f"{self.name}: argument {k} is missing: {len(args)} given{told}")
             shown = names[k] if 0 <= k < len(names) else f"argument {k % len(args)}"
             opened[k] = inputs.nested(shown, args[k])
             wrt.append(opened[k])

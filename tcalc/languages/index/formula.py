@@ -7,8 +7,10 @@ convolutions, is set as it is written by hand: sums with bounds, entries with su
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 from ...graph.nodes import Expr, postorder
+from ...graph.normal import bare
 from ...graph.products import indicates
 from ...ops.indicator import INDICATOR
 from ...support.errors import ParseError, UnsupportedError
@@ -44,10 +46,20 @@ def typeset(e: Expr, style: Typeset, where: bool = False) -> str:
     return formula_text(e, style, where) if found is None else found
 
 
+def legible(e: Expr) -> str:
+    """The text in matrices, or in indices where that had to write indicators."""
+    with suppress(UnsupportedError):
+        return to_index(e) if _has_indicators(bare(e)) else str(e)
+    return str(e)
+
+
+def _has_indicators(e: Expr) -> bool:
+    some = any(map(indicates, postorder([e])))
+    return some and f"{INDICATOR.name}(" in FormulaLayout(Style()).text(e)
+
+
 def _in_indices(e: Expr, style: Typeset) -> str | None:
-    if not any(map(indicates, postorder([e]))):
-        return None
-    if f"{INDICATOR.name}(" not in FormulaLayout(Style()).text(e):
+    if not _has_indicators(e):
         return None
     try:
         tree = index_syntax_tree(to_index(e))

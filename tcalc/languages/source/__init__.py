@@ -1,5 +1,5 @@
 """Programs that run without tcalc.
 
 Reads integers, graph, contraction, ops, ops.matrix, rules, plan.lowering, calculus,
-languages.writing.
+languages.index, languages.writing.
 """

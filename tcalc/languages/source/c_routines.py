@@ -8,7 +8,17 @@ from functools import partial
 from typing import Any
 
 from .c_nests import Array, Call, Line, Node, atom, nest, place
-from .c_values import Value, added, by_rows, entry_of, in_memory, pulled, viewed
+from .c_values import (
+    Strided,
+    Value,
+    added,
+    along,
+    by_rows,
+    entry_of,
+    in_memory,
+    pulled,
+    viewed,
+)
 from .c_writer import Writer
 from .language import Code, Operator
 
@@ -176,7 +186,18 @@ def _made(language: Any, op: Operator, args: Sequence[Value]) -> Value:
 def _merged(language: Any, op: Operator, args: Sequence[Value]) -> Value:
     v = _contiguous(language, args[0], len(args[0].shape))
     assert v.memory is not None
-    return in_memory(v.memory.name, language.shape(op.shapes[0]))
+    name, start = v.memory.name, v.memory.start
+    whole = in_memory(name, language.shape(op.shapes[0]))
+    if start == "0":
+        return whole
+    assert whole.memory is not None
+    found = pulled(
+        whole.shape,
+        lambda index: Code(
+            f"{name}[{added(start, place(along(index, whole.shape), whole.shape))}]"
+        ),
+    )
+    return replace(found, memory=Strided(name, start, whole.memory.strides))
 
 
 def _transposed(language: Any, op: Operator, args: Sequence[Value]) -> Value:

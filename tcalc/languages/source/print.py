@@ -10,6 +10,7 @@ from ...calculus.transforms import jacobian
 from ...graph.nodes import Derivative, Expr
 from ...graph.trees import leaves
 from ...graph.variables import canonical_name, check_sizes
+from ..index.formula import legible
 from .program import SourceProgram
 from .registry import LANGUAGES
 from .selfcheck import difference_check, shape_check
@@ -30,7 +31,7 @@ def _formulas(e: Any, program: SourceProgram) -> list[str]:
     """The text of every result that a person would read."""
     if len(program.nodes) > READABLE:
         return []
-    return [text for text in map(str, leaves(e)) if len(text) <= READABLE]
+    return [text for text in map(legible, leaves(e)) if len(text) <= READABLE]
 
 
 def to_code(

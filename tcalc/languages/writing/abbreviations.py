@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ...graph.extents import ONE, Coef, extent_coef
 from ...graph.nodes import Add, Apply, Einsum, Expr
-from ...graph.normal import add, view
+from ...graph.normal import add, terms_of, view
 from ...graph.sums import absent_axes
 from ...ops.arithmetic import var
 from ...ops.reductions import softmax, std
@@ -59,17 +61,17 @@ def abbreviation(node: Apply) -> Abbreviation | None:
     if len(node.args) != 1 or node.ndim > 2:
         return None
     (inner,) = node.args
-    if node.ndim and isinstance(inner, Add):
-        return _softmax(node, inner)
+    if node.ndim and len(terms := terms_of(inner)) > 1:
+        return _softmax(node, terms)
     found = None if node.ndim == 2 else spread_of(inner)
     if found is None or std(found.of, found.axis) is not node:
         return None
     return Abbreviation("std", *found)
 
 
-def _softmax(node: Apply, exponent: Add) -> Abbreviation | None:
+def _softmax(node: Apply, exponent: Sequence[Expr]) -> Abbreviation | None:
     axis = None if node.ndim == 1 else -1
-    for term in exponent.args:
+    for term in exponent:
         total = term.args[0] if isinstance(term, Einsum) and len(term.args) == 1 else None
         if not isinstance(total, Apply) or len(total.args) != 1:
             continue
