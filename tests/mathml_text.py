@@ -15,8 +15,8 @@ CORE = {
     "math": {"display", "alttext"}, "mrow": set(), "mi": {"mathvariant"}, "mn": set(),
     "mo": {"form", "stretchy", "lspace", "rspace"}, "mtext": set(), "mspace": {"width"},
     "msup": set(), "msub": set(), "msubsup": set(), "munder": set(), "mover": set(),
-    "munderover": set(), "mfrac": set(), "msqrt": set(), "mroot": set(), "mtable": {"displaystyle"}, "mtr": set(),
-    "mtd": {"style"},
+    "munderover": set(), "mfrac": set(), "msqrt": set(), "mroot": set(), "mtr": set(),
+    "mtable": {"displaystyle"}, "mtd": {"style"},
 }  # fmt: skip
 CHILDREN = {
     "msup": 2,
