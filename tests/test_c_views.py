@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -59,6 +60,19 @@ def test_a_reshaped_block_is_read_before_it_is_written_over() -> None:
     d = tc.derivative(e, x, 2, "forward")
     expected = tc.compile(d, backend="numpy")(x=at)
     np.testing.assert_allclose(tc.compile(d, backend="c")(x=at), expected, rtol=1e-12, atol=1e-15)
+
+
+@pytest.mark.parametrize("joined", [tc.add, tc.multiply, tc.maximum])
+@pytest.mark.parametrize("backend", ["numpy", "c"])
+def test_what_is_read_as_a_view_is_not_written_over(joined: Any, backend: str) -> None:
+    n = 6
+    X, at = tc.var("X", (n, n)), np.arange(n * n * 1.0).reshape(n, n) / 30
+    Y, y = tc.cos(X) @ tc.exp(X), np.cos(at) @ np.exp(at)
+    U = joined(Y, Y.reshape(n * n)[::-1].reshape(n, n))
+    u = getattr(np, joined.__name__)(y, y.ravel()[::-1].reshape(n, n))
+    step = tc.compile(U @ U @ tc.sin(X), backend=backend)
+    for _ in range(2):
+        np.testing.assert_allclose(step(X=at), u @ u @ np.sin(at), rtol=1e-12)
 
 
 def test_printed_c_reads_reshaped_slices_where_they_begin(tmp_path: Path) -> None:

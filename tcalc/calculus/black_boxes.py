@@ -229,7 +229,7 @@ def _row(box: Function, f: Function, cores: tuple[int, ...]) -> Op:
             pushforward=lambda k, tangent, node: _pushforward(box, k, tangent, node),
             pullback=lambda k, cotangent, node: _pullback(box, k, cotangent, node),
         ),
-        Kernels(kernel, host=True, flops=100),
+        Kernels(kernel, host=True, shares=True, flops=100),
         Spelling(rf"\operatorname{{{{{escaped}}}}}({shown})", printed=name, parameters=False),
     )  # fmt: skip
 

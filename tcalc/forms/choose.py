@@ -26,6 +26,7 @@ from . import (  # noqa: F401
     matrices,
     products,
     quotients,
+    signs,
     symmetric,
 )
 from .cost import reading_cost

@@ -35,6 +35,17 @@ def _compared_difference(e: Expr) -> Iterable[Expr | None]:
             return
 
 
+@law("compared-negative", "less(0, -x) = less(x, 0)", *COMPARISONS, directed=True)
+def _compared_negative(e: Expr) -> Iterable[Expr | None]:
+    """What has a minus sign, compared with zero, is compared the other way round."""
+    assert isinstance(e, Apply)
+    for side, other in (e.args, e.args[::-1]):
+        if is_zero(other) and split_coef(side)[0].value < 0:
+            turned = scale(side, Coef(-1))
+            yield apply(e.op, *((other, turned) if side is e.args[0] else (turned, other)))
+            return
+
+
 def _negated(e: Expr) -> Expr | None:
     """c of 1 where c does not hold."""
     return e.args[0] if isinstance(e, Apply) and e.op is TABLE["logical_not"] else None

@@ -145,10 +145,12 @@ class Kernels:
     Attributes
     ----------
     compute : callable
-        ``compute(xp, params, *arrays)`` with an array namespace `xp`; may return an operand's
-        memory. A pure function, also of arrays that cannot be written to: by functions of `xp`,
-        operators, and methods that arrays of all libraries have (reductions and `reshape`, which
-        as NumPy's functions cost small arrays twice the time).
+        ``compute(xp, params, *arrays)`` with an array namespace `xp`. A pure function, also of
+        arrays that cannot be written to: by functions of `xp`, operators, and methods that arrays
+        of all libraries have (reductions and `reshape`, which as NumPy's functions cost small
+        arrays twice the time).
+    shares : bool
+        May the result lie in the memory of an operand, as another view of it?
     host : bool
         `compute` needs NumPy's arrays, whatever `xp` is: LAPACK routines that no other namespace
         has. Whoever runs it for another namespace converts operands and results.
@@ -179,6 +181,7 @@ class Kernels:
 
     compute: Callable[..., Any]
     host: bool = False
+    shares: bool = False
     portable: Callable[..., Any] | None = None
     ufunc: str = ""
     formula: Formula | None = None

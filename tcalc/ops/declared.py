@@ -86,7 +86,7 @@ def elementwise(
     row = Op(
         f"{name}#{earlier + 1}" if earlier else name, (0,) * len(given),
         Meaning(tuple(partials)),
-        Kernels(_kernel(name, f), host=True, flops=10),
+        Kernels(_kernel(name, f), host=True, shares=True, flops=10),
         Spelling(
             latex or rf"\operatorname{{{{{shown}}}}}({fields})", printed=name,
             code={"cuda": code["c"], **code} if code and "c" in code else dict(code or {}),

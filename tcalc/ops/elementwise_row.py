@@ -63,6 +63,7 @@ def elementwise(
         Kernels(
             lambda xp, params, *arrays: known(xp, *arrays),
             ufunc="" if formula or not hasattr(np, name) else name, flops=flops, formula=formula,
+            shares=formula is not None,
         ),
         Spelling(latex, infix=infix),
     )  # fmt: skip

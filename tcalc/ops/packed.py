@@ -67,7 +67,7 @@ def linear(
             (_partial,), shape=shape, domain=((-2.0, 2.0),), pushforward=_push, pullback=pullback,
             regroups=regroups, dimensions=dimensions,
         ),
-        Kernels(kernel, flops=0),
+        Kernels(kernel, shares=True, flops=0),
         Spelling(rf"\operatorname{{{{{printed or name}}}}}({{0}})", printed=printed),
         params=params,
     )  # fmt: skip

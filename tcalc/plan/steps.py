@@ -209,7 +209,7 @@ class Plan:
         return {
             self.owner[step.out]: frozenset([self.owner[a] for a in step.args])
             for step in self.steps
-            if KINDS[step.kind].may_return
+            if KINDS[step.kind].may_return(step.params)
         }
 
     @cached_property

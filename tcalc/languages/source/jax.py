@@ -44,6 +44,7 @@ class Jax(ArrayLanguage):
         "erfcinv": "-special.ndtri({0} / 2) * 0.5**0.5",
         "polygamma": "_polygamma({0}, {1})",
         "rgamma": "_reciprocal_gamma({0})",
+        "softplus": "jnp.logaddexp({0}, 0)",
         "spherical_jn": "_by_host(scipy.special.spherical_jn, jnp.asarray({0}, int), {1})",
         **{
             name: f"_by_host(scipy.special.{name}, {{operands}})"

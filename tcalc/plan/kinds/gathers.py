@@ -10,7 +10,7 @@ import numpy as np
 from ...ops.selection import checked
 from ...support.arrays import AnyArray, Sizes
 from . import tiles
-from .kind import Kind, Params, Result, given, kept, one_each, one_read
+from .kind import Kind, Params, Result, always, given, kept, one_each, one_read
 
 
 def _index(xp: Any, result: Result, params: Params, a: AnyArray) -> AnyArray:
@@ -97,13 +97,13 @@ def _add_at(xp: Any, result: Result, params: Params, a: AnyArray, *integers: Any
 GATHERS = [
     Kind(
         name="integers", params={"form": "the integers as a function of others, exact in 64 bits"},
-        shape=given, flops=one_each, reference=_integers, allocates=True, may_return=True,
+        shape=given, flops=one_each, reference=_integers, allocates=True, may_return=always,
         integral=True,
     ),
     Kind(
         name="index",
         params={"extent": "of the axis that is indexed", "what": "the index, for errors"},
-        shape=kept, reference=_index, allocates=True, may_return=True, integral=True,
+        shape=kept, reference=_index, allocates=True, may_return=always, integral=True,
     ),
     Kind(
         name="joint",

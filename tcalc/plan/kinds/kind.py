@@ -64,6 +64,14 @@ def broadcast(shape: Sizes, params: Params, *shapes: Sizes) -> Sizes:
     return np.broadcast_shapes(*shapes)
 
 
+def always(params: Params) -> bool:
+    return True
+
+
+def never(params: Params) -> bool:
+    return False
+
+
 def nothing(shape: Sizes, params: Params, *shapes: Sizes) -> float:
     """Entries are moved, not computed."""
     return 0
@@ -104,8 +112,9 @@ class Kind:
         Does the result lie in the memory of the first operand?
     allocates : bool
         Does the kernel bring memory for the result, which the plan then does not?
-    may_return : bool
-        May the kernel return an operand's memory, which must then live as long as the result?
+    may_return : callable
+        ``may_return(params)``: may the kernel return an operand's memory, which must then live as
+        long as the result?
     in_place : str
         Which operand of the result's shape may be written over, if nobody reads it afterwards:
         the "first", the "second", "any", or none.
@@ -137,7 +146,7 @@ class Kind:
     tiles: Callable[[StepAccess], Reading | None] | None = None
     view: bool = False
     allocates: bool = False
-    may_return: bool = False
+    may_return: Callable[[Params], bool] = never
     in_place: Literal["", "first", "second", "any"] = ""
     waits: bool = False
     into_zeros: bool = False

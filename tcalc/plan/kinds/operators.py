@@ -39,6 +39,11 @@ def _kernel(xp: Any, result: Result, params: Params, *arrays: AnyArray) -> AnyAr
     return xp.asarray(computed(xp, params, *arrays), result.dtype)
 
 
+def _shares(params: Params) -> bool:
+    """May the row's result lie in the memory of an operand?"""
+    return bool(params[0].kernels.shares)
+
+
 def _all_entries(shape: Sizes, params: Params, *shapes: Sizes) -> Sizes:
     op, *rest = params
     return (sum([prod(one) for one in op.meaning.shape(tuple(rest), *shapes)]),)
@@ -100,14 +105,14 @@ OPERATORS = [
     Kind(
         name="kernel", params=OPERATOR,
         shape=_made, flops=None, reference=_kernel, tiles=tiles.operator,
-        allocates=True, may_return=True,
+        allocates=True, may_return=_shares,
     ),
     Kind(name="into", params=OPERATOR, shape=_made, flops=None, reference=_kernel),
     # The result is a tuple of arrays, which steps of the kind `part` read.
     Kind(
         name="kernels", params=OPERATOR,
         shape=_all_entries, flops=None, speed="factorisation", reference=_kernels,
-        allocates=True, may_return=True,
+        allocates=True, may_return=_shares,
     ),
     Kind(
         name="loop",

@@ -23,6 +23,8 @@ from ..kinds.table import KINDS
 from ..steps import BUFFER, RESULT, VIEW, Output, Plan, Step, TiledLoop, Unit, steps_of
 
 _ALIGN = 64
+#: How many times larger a block is that waits for another array.
+WASTEFUL = 16
 #: What NumPy can address, and how many axes its arrays have at most.
 _MAX_BYTES, _MAX_AXES = int(np.iinfo(np.intp).max), 64
 
@@ -43,7 +45,7 @@ def lifetimes(b: Builder, units: Sequence[Unit], outputs: Sequence[Output]) -> d
     for time in range(end - 1, -1, -1):
         for step in reversed(steps_of(units[time])):
             until = last.setdefault(b.owner[step.out], time)
-            until = until if KINDS[step.kind].may_return else time
+            until = until if KINDS[step.kind].may_return(step.params) else time
             for slot in step.args:
                 owner = b.owner[slot]
                 last[owner] = max(last.get(owner, time), until)
@@ -52,7 +54,7 @@ def lifetimes(b: Builder, units: Sequence[Unit], outputs: Sequence[Output]) -> d
 
 def assign(b: Builder, units: Sequence[Unit], outputs: Sequence[Output], itemsize: int) -> Memory:
     """Blocks for all buffers; a block is free again after the last use of what it holds."""
-    last = lifetimes(b, units, outputs)
+    last, shared = lifetimes(b, units, outputs), _shared(b, units)
     group: dict[int, int] = {}
     until: dict[int, int] = {}
     for time, unit in enumerate(units):
@@ -60,7 +62,7 @@ def assign(b: Builder, units: Sequence[Unit], outputs: Sequence[Output], itemsiz
             slot = step.out
             if b.origin[slot] is not BUFFER or slot in b.fixed or _passing(unit, slot):
                 continue
-            over = _overwritten(b, unit, place, last, time)
+            over = _overwritten(b, unit, place, last, time, shared)
             group[slot] = slot if over is None else group[over]
             until[group[slot]] = last[slot]
     homes: dict[int, int] = {}
@@ -91,7 +93,24 @@ def _passing(unit: Unit, slot: int) -> bool:
     return isinstance(unit, TiledLoop) and slot not in unit.kept
 
 
-def _overwritten(b: Builder, unit: Unit, place: int, last: dict[int, int], time: int) -> int | None:
+def _shared(b: Builder, units: Sequence[Unit]) -> dict[int, set[int]]:
+    """By owner: the others in whose memory it may lie, as steps may return operands."""
+    found: dict[int, set[int]] = {}
+    for step in [step for unit in units for step in steps_of(unit)]:
+        if KINDS[step.kind].may_return(step.params):
+            owners = {b.owner[a] for a in step.args}
+            found[b.owner[step.out]] = owners.union(*[found.get(o, ()) for o in owners])
+    return found
+
+
+def _overwritten(
+    b: Builder,
+    unit: Unit,
+    place: int,
+    last: dict[int, int],
+    time: int,
+    shared: Mapping[int, set[int]],
+) -> int | None:
     """The owner of an operand that this step may overwrite with its result."""
     steps = steps_of(unit)
     step = steps[place]
@@ -111,6 +130,7 @@ def _overwritten(b: Builder, unit: Unit, place: int, last: dict[int, int], time:
             and b.shapes[slot] == step.shape
             and _read_by_rows(b, unit, slot)
             and all(other == slot for other, o in zip(step.args, owners, strict=True) if o == owner)
+            and not any(owner in shared.get(o, ()) for o in owners)
         ):
             return owner
     return None
@@ -180,8 +200,9 @@ def _blocks(
     itemsize: int,
     first: bool,
 ) -> tuple[dict[int, int], tuple[int, ...]]:
-    """Homes and blocks: best fit, else where an output will be, the first array too or only where
-    a block is as large at least, else the largest free block grows, else a new one.
+    """Homes and blocks: best fit that is not much too large, else where an output will be, the
+    first array too or only where a block is as large at least, else the largest free block grows,
+    else a new one.
     """
     place, blocks = dict(homes), list[int]()
     largest = 0
@@ -199,7 +220,8 @@ def _blocks(
                     if here is not None:
                         place[head] = here.place
                         continue
-                if free:
+                wasted = at < len(free) and free[at][0] > WASTEFUL * need
+                if free and not wasted:
                     _, block = free.pop(min(at, len(free) - 1))
                     blocks[block] = max(blocks[block], need)
                 else:

@@ -1,0 +1,37 @@
+"""Laws of signs: functions that are odd or even."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ..graph.applications import apply
+from ..graph.extents import Coef
+from ..graph.nodes import Apply, Expr
+from ..graph.normal import scale
+from ..graph.products import split_coef
+from .laws import law
+
+ODD = (
+    "arcsin", "arcsinh", "arctan", "arctanh", "cbrt", "erf", "sign", "sin", "sinh", "tan", "tanh",
+)  # fmt: skip
+EVEN = ("abs", "cos", "cosh", "logcosh")
+
+
+@law("odd-function", "sin(-x) = -sin(x)", *ODD, directed=True)
+def _odd_function(e: Expr) -> Iterable[Expr | None]:
+    """The sign of the argument is that of the value."""
+    found = _without_sign(e)
+    yield None if found is None else scale(found, Coef(-1))
+
+
+@law("even-function", "cos(-x) = cos(x)", *EVEN, directed=True)
+def _even_function(e: Expr) -> Iterable[Expr | None]:
+    """The sign of the argument does not matter."""
+    yield _without_sign(e)
+
+
+def _without_sign(e: Expr) -> Expr | None:
+    """The function of the argument without its minus sign; None where it has none."""
+    assert isinstance(e, Apply)
+    (x,) = e.args
+    return apply(e.op, scale(x, Coef(-1))) if split_coef(x)[0].value < 0 else None
