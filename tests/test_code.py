@@ -35,7 +35,7 @@ from tests.test_operators import ELEMENTWISE, points
 def naive(e: Expr, values: dict[str, np.ndarray], sizes: dict[str, int]) -> Any:
     """An evaluator that shares nothing with plans and printers but the rows' kernels."""
     found: dict[int, Any] = {}
-    for node in postorder((e,)):
+    for node in postorder((bare(e),)):
         args = [found[id(arg)] for arg in node.args]
         if isinstance(node, Var):
             value = values[node.name]
@@ -49,7 +49,7 @@ def naive(e: Expr, values: dict[str, np.ndarray], sizes: dict[str, int]) -> Any:
             assert isinstance(node, Einsum)
             value = loops(node, args, sizes)
         found[id(node)] = value
-    return found[id(e)]
+    return found[id(bare(e))]
 
 
 def loops(node: Einsum, args: list[Any], sizes: dict[str, int]) -> Any:

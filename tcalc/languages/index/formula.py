@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 
-from ...graph.nodes import Expr, postorder
+from ...graph.nodes import Einsum, Expr, postorder
 from ...graph.normal import bare
 from ...graph.products import indicates
 from ...ops.indicator import INDICATOR
@@ -54,7 +54,11 @@ def legible(e: Expr) -> str:
 
 
 def _has_indicators(e: Expr) -> bool:
-    some = any(map(indicates, postorder([e])))
+    """Are they more than the whole, a bracket that matrices have too?"""
+    if not isinstance(e, Expr):
+        return False
+    inner = e.args[0] if isinstance(e, Einsum) and len(e.args) == 1 else e
+    some = not indicates(inner) and any(map(indicates, postorder([e])))
     return some and f"{INDICATOR.name}(" in FormulaLayout(Style()).text(e)
 
 
