@@ -42,11 +42,10 @@ class Abbreviation(NamedTuple):
         if self.axis is None:
             row = style.function(self.name, [form.turned]) if ndim and form.plain.flips else None
             return style.function(self.name, [form.plain]), row
-        columns = form.reads_turned
         call = along(style, self.name, form, self.axis)
-        return (
-            (style.transpose(call), call) if ndim == 2 and columns != self.turned else (call, None)
-        )
+        if ndim == 2 and form.reads_turned != self.turned:
+            return style.transpose(call), call
+        return call, None
 
 
 def along(style: Style, name: str, form: NodeForm, axis: int | None) -> Fragment:
