@@ -6,7 +6,7 @@ memory is (an input, a view, a block of the workspace, an output) is part of the
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from math import prod
 from typing import Any
@@ -134,6 +134,15 @@ class Output(NamedTuple):
     perm: Word | None
 
 
+def returned(steps: Iterable[Step], owner: Sequence[int]) -> dict[int, frozenset[int]]:
+    """By owner: the owners of operands whose memory the step that made it may return."""
+    return {
+        owner[step.out]: frozenset([owner[a] for a in step.args])
+        for step in steps
+        if KINDS[step.kind].may_return(step.params)
+    }
+
+
 @record(frozen=True, eq=False)
 class Plan:
     """How numbers are computed: steps, memory, and predicted cost.
@@ -206,11 +215,7 @@ class Plan:
     @cached_property
     def returned(self) -> Mapping[int, frozenset[int]]:
         """By owner: the owners of operands whose memory the step that made it may return."""
-        return {
-            self.owner[step.out]: frozenset([self.owner[a] for a in step.args])
-            for step in self.steps
-            if KINDS[step.kind].may_return(step.params)
-        }
+        return returned(self.steps, self.owner)
 
     @cached_property
     def transposed(self) -> Mapping[int, int]:

@@ -20,7 +20,7 @@ from ...support.machine import machine_memory
 from ...support.records import NamedTuple
 from ..builder import Builder
 from ..kinds.table import KINDS
-from ..steps import BUFFER, RESULT, VIEW, Output, Plan, Step, TiledLoop, Unit, steps_of
+from ..steps import BUFFER, RESULT, VIEW, Output, Plan, Step, TiledLoop, Unit, returned, steps_of
 
 _ALIGN = 64
 #: How many times larger a block is that waits for another array.
@@ -96,10 +96,8 @@ def _passing(unit: Unit, slot: int) -> bool:
 def _shared(b: Builder, units: Sequence[Unit]) -> dict[int, set[int]]:
     """By owner: the others in whose memory it may lie, as steps may return operands."""
     found: dict[int, set[int]] = {}
-    for step in [step for unit in units for step in steps_of(unit)]:
-        if KINDS[step.kind].may_return(step.params):
-            owners = {b.owner[a] for a in step.args}
-            found[b.owner[step.out]] = owners.union(*[found.get(o, ()) for o in owners])
+    for owner, others in returned([s for unit in units for s in steps_of(unit)], b.owner).items():
+        found[owner] = {*others}.union(*[found.get(other, ()) for other in others])
     return found
 
 
