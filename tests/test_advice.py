@@ -88,6 +88,45 @@ def test_signs_that_are_pasted() -> None:
         tc.parse_index("f[i] = x[i]×x[i]", x="n")
 
 
+def test_superscripts_are_powers() -> None:
+    assert tc.parse("x'*A⁻¹*x", A=("n", "n")) is tc.parse("x'*inv(A)*x")
+    assert tc.parse("c³ + c² + c⁻¹", c=()) is tc.parse("c^3 + c^2 + 1/c", c=())
+    assert "powers do not chain" in told("c²³", c=())
+
+
+def test_products_by_indices_are_read_by_the_name_of_other_libraries() -> None:
+    form = "('ij,j->i', A, x)"
+    assert tc.parse(f"2*einsum{form}") is tc.parse(f"2*#{form}")
+    assert tc.parse_einsum(f"einsum{form}", A=("n", "n"), x="n") is tc.parse("A*x", A=("n", "n"))
+    assert "write #('ij,jk->ik', A, …)" in told("einsum(A)")
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "advice"),
+    [
+        ("x*np.exp(x)", 3, "there is no `np.` here; functions are named without it"),
+        ("∑ x", 1, "write sum(x)"),
+        ("x if x > 0 else 0", 3, "a choice is where(condition, a, b)"),
+        ("1 + sum[i=0:n-1](x[i])", 5, "sum[…](…) is of the index language: read by parse_index"),
+        ("sum[i](x[i])", 1, "sum[…](…) is of the index language: read by parse_index"),
+        ("norm(A, dim=0)", 1, "it takes no `dim=0`; by name it takes ord=, axis=, keepdims="),
+        ("pad(x, -1, 0)", 1, "a width is at least 0, not -1; what is cut off is a slice"),
+    ],
+)
+def test_what_other_languages_write_is_told_what_is_written_here(
+    text: str, place: int, advice: str
+) -> None:
+    message = told(text, A=("n", "n"))
+    assert message.startswith(f"1:{place}: ")
+    assert advice in message
+
+
+def test_a_name_with_a_dot_behind_it_is_no_prefix() -> None:
+    assert tc.parse("np.*x", np="n") is tc.parse("x.*np", np="n")
+    with pytest.raises(tc.ParseError, match=r"there is no `:` here; a range is 0\.\.n - 1"):
+        tc.parse_index("sum[i=0:n-1](x[i])", x="n")
+
+
 def test_einstein_summation_is_told_how_sums_are_written() -> None:
     with pytest.raises(tc.ParseError, match=r"^1:12: `j` is not a .*is written sum\[j\]\(…\)"):
         tc.parse_index("f[i] = A[i,j]*x[j]", A=("m", "n"), x="n")

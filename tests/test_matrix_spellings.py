@@ -95,7 +95,7 @@ def softmax(a: np.ndarray) -> np.ndarray:
         ("expm(A, 2)", "expm: it has 0 parameters behind its operands, not 1"),
         ("max(X, axis=0, keepdims=2)", "max: keepdims= is True or False, not `2`"),
         ("var(x, ddof=x)", "var: ddof= is a number, not `x`"),
-        ("sum(X, axis=0, foo=1)", "sum: it takes no `foo=1`"),
+        ("sum(X, axis=0, foo=1)", "sum: it takes no `foo=1`; by name it takes axis=, keepdims="),
         ("softmax(X, axis=0, axis=1)", "softmax: axis= is given twice"),
         ("argsort(X, order=0)", "argsort: it takes no `order=0`"),
         ("argsort(X, axis=0, axis=1)", "argsort: it takes no `axis=1`"),
@@ -104,7 +104,7 @@ def softmax(a: np.ndarray) -> np.ndarray:
             "argsort: it has 0 parameters behind its operands, not 1; an axis is written axis=0",
         ),
         ("cholesky(X, axis=0)", "cholesky: it takes no `axis=0`"),
-        ("cumsum(x, reverse=1)", "cumsum: it takes no `reverse=1`"),
+        ("cumsum(x, reverse=1)", "cumsum: it takes no `reverse=1`; by name it takes axis="),
     ],
 )
 def test_what_a_function_does_not_take_is_named(text: str, message: str) -> None:

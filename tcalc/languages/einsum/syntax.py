@@ -7,7 +7,7 @@ of a row's call, and behind ``name=``, are its parameters.
 from __future__ import annotations
 
 from ..reading.calls import ArrayParser, ArrayTree
-from ..reading.lexer import Lexicon
+from ..reading.lexer import PREFIXES, Lexicon
 from ..reading.parser import COMPARISON, POWER, PRODUCT, SUM, Grammar, Open
 from ..reading.rows import row_named
 from ..reading.tree import Positions
@@ -39,6 +39,7 @@ LEXICON = Lexicon(
         "&": "write logical_and(a, b)",
         "!": "write logical_not(a)",
         "~": "write logical_not(a)",
+        **PREFIXES,
         "#": "a product over indices is #('ij,jk->ik', A, B)",
     },
 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import field
 
 from ...support.records import record
-from ..reading.lexer import Lexicon
+from ..reading.lexer import PREFIXES, Lexicon
 from ..reading.parser import AND, BRACKETS, COMPARISON, OR, POWER, PRODUCT, SUM, Grammar
 from ..reading.tree import Node, SyntaxTree
 
@@ -45,6 +45,8 @@ LEXICON = Lexicon(
         "&&": "write &",
         "||": "write |",
         "!": "write ~",
+        ":": "a range is 0..n - 1",
+        **PREFIXES,
     },
 )
 

@@ -115,8 +115,10 @@ def _value(
 
 def _padded(e: Expr, widths: Sequence[Extent]) -> Expr:
     """An array in margins of zeros, ``pad(a, before, after, …)`` along each of its axes."""
-    if len(widths) != 2 * e.ndim or any(isinstance(n, int) and n < 0 for n in widths):
+    if len(widths) != 2 * e.ndim:
         raise ValueError(f"write the widths before and behind along each of {e.ndim} axes")
+    if low := next((n for n in widths if isinstance(n, int) and n < 0), None):
+        raise ValueError(f"a width is at least 0, not {low}; what is cut off is a slice")
     return widened(e, list(zip(widths[::2], widths[1::2], strict=True)))
 
 

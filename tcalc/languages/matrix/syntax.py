@@ -11,7 +11,7 @@ from typing import Any
 from ...graph.extents import affine_extent
 from ...support.errors import ParseError
 from ..reading.calls import ArrayParser, ArrayTree
-from ..reading.lexer import WORDS, Lexicon, excerpt, literal
+from ..reading.lexer import PREFIXES, WORDS, Lexicon, excerpt, literal
 from ..reading.parser import BRACKETS, COMPARISON, OR, POWER, PRODUCT, SUM, Grammar, Open
 from ..reading.tree import Node, Positions, SyntaxTree
 from ..reading.where import definitions_first
@@ -26,6 +26,8 @@ LEVELS = {
     **dict.fromkeys(("^", ".^"), POWER),
 }
 TRANSPOSES = ("'", ".'")
+#: Exponents in superscript, which bind as ^ does.
+SUPERSCRIPTS = {"²": "2", "³": "3", "⁻¹": "-1"}
 
 #: A literal argument: a whole number, a word, or what is quoted; and an index that is no operand.
 FRACTION = re.compile(r"[+-]?[0-9]{1,15}\.[0-9]{1,15}")
@@ -33,7 +35,7 @@ LITERAL = re.compile(rf"[+-]?(?:[0-9]{{1,15}}|{'|'.join(WORDS)})|'[a-z]*'|\"[a-z
 KEY = re.compile(r"[+-]?[0-9]{1,15}|(?:[+-]?[0-9]{1,15})?(?: *: *(?:[+-]?[0-9]{1,15})?){1,2}")
 
 LEXICON = Lexicon(
-    operators=(*LEVELS, *TRANSPOSES, *'²()[],;=#:"', "//"),
+    operators=(*LEVELS, *TRANSPOSES, *SUPERSCRIPTS, *'()[],;=#:"', "//"),
     comments="#%",
     synonyms={"⊙": ".*", "⊘": "./", "·": "*", "−": "-", "ᵀ": "'"},
     hints={
@@ -53,6 +55,8 @@ LEXICON = Lexicon(
         "≤": "write <=",
         "≥": "write >=",
         "≠": "write !=",
+        "∑": "write sum(x)",
+        **PREFIXES,
     },
 )
 
@@ -86,11 +90,14 @@ class _MatrixParser(ArrayParser):
     def __init__(self, text: str) -> None:
         super().__init__(text, GRAMMAR)
         self.tokens = definitions_first(self.tokens)
-        self.operators |= {"²": self.squared, "[": self.indexed}
+        self.operators["["] = self.indexed
+        self.operators |= dict.fromkeys(SUPERSCRIPTS, self.superscript)
         self.operators |= dict.fromkeys(TRANSPOSES, self.transposed)
 
     def juxtaposed(self) -> ParseError:
         node, power = self.nodes[self.values[-1]], ""
+        if node.kind == "index" and self.at("(") and self.is_function(node.args[0]):
+            return self.binds(node.start)
         if node.kind == "infix" and node.name in ("^", ".^"):
             node, power = self.nodes[node.args[0]], self.nodes[node.args[1]].name
         if node.kind != "name" or signature_of(node.name) is None:
@@ -106,12 +113,30 @@ class _MatrixParser(ArrayParser):
             f"the argument of a function is in parentheses: write {written}", node.start
         )
 
+    def misplaced(self) -> ParseError:
+        top = self.stack[-1] if self.stack else None
+        if top and top.kind == "index" and self.is_function(self.values[top.base]):
+            return self.binds(self.nodes[self.values[top.base]].start)
+        return super().misplaced()
+
+    def is_function(self, place: int) -> bool:
+        """Is this the name of a function that stands without arguments?"""
+        return self.nodes[place].kind == "name" and signature_of(self.nodes[place].name) is not None
+
+    def binds(self, at: int) -> ParseError:
+        """The error for a function with indices behind it."""
+        name = next(token.text for token in self.tokens if token.start == at)
+        return self.fail(f"{name}[…](…) is of the index language: read by parse_index", at)
+
     # --- powers and transposes --------------------------------------------------------------------
 
-    def squared(self) -> bool:
+    def superscript(self) -> bool:
         token = self.token
         self.unchained()
-        self.push("number", "2", (), (token.start, token.start, token.end))
+        word, at = SUPERSCRIPTS[token.text], (token.start, token.start, token.end)
+        self.push("number", word.lstrip("-"), (), at)
+        if word.startswith("-"):
+            self.push("prefix", "-", (self.values.pop(),), at)
         exponent, base = self.values.pop(), self.values.pop()
         span = (token.start, self.nodes[base].start, token.end)
         self.push("infix", "^", (base, exponent), span)

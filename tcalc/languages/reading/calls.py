@@ -14,7 +14,7 @@ import numpy as np
 
 from ...graph.extents import Extent
 from ...graph.variables import check_extent
-from ...support.errors import ShapeError
+from ...support.errors import ParseError, ShapeError
 from ...support.limits import spend
 from ...support.records import NamedTuple, record
 from .lexer import Token
@@ -103,6 +103,11 @@ class ArrayParser(Parser):
     @abstractmethod
     def called(self, bracket: Open, args: Positions) -> None:
         """Push the node of a call."""
+
+    def juxtaposed(self) -> ParseError:
+        if self.token.text == "if":
+            return self.fail("a choice is where(condition, a, b)")
+        return super().juxtaposed()
 
     # --- names ------------------------------------------------------------------------------------
 

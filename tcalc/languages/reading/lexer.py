@@ -18,9 +18,12 @@ MAX_DEPTH = 100_000
 #: A dot belongs to a number only where it does not start an operator or a range: 1./x, 0..4.
 _NUMBER = r"(?:[0-9]+(?:\.(?![.*/^'])[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 _NAME = r"[^\W\d²³¹ᵀ][^\W²³¹ᵀ]*"
-#: How an einsum form begins: #('ij,jk->ik', which is no comment and no transpose.
-_FORM = r"""#(?=\([ \t]*['"])"""
+#: How an einsum form begins: #('ij,jk->ik', which is no comment and no transpose; or einsum('….
+_FORM = r"""(?:#|einsum)(?=\([ \t]*['"])"""
 _QUOTED = re.compile(r"""[ \t]*('[^'\n]*'|"[^"\n]*")""")
+
+#: What stands before the names of functions in programs, as hints.
+PREFIXES = dict.fromkeys(("np.", "numpy.", "jnp.", "tc."), "functions are named without it")
 
 #: Words that literals may be.
 WORDS = {"True": True, "False": False, "inf": math.inf}
@@ -126,8 +129,10 @@ def _quoted(text: str, place: int) -> Token:
 
 
 def _alone(word: str) -> str:
-    """The pattern of a word that is not the beginning of a longer name or of a comparison."""
-    behind = r"\b" if word[-1].isalpha() else "(?!=)" if word in ("!", "~") else ""
+    """The pattern of a word that is no part of a longer name, of a comparison or of an operator."""
+    if word in ("!", "~"):
+        return f"{word}(?!=)"
+    behind = r"\b" if word[-1].isalpha() else "(?=[a-z])" if word[-1] == "." else ""
     return re.escape(word) + behind
 
 

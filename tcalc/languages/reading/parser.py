@@ -249,7 +249,11 @@ class Parser(ABC):
             raise self.juxtaposed()
         if token.text in self.grammar.lexicon.hints:
             raise self.grammar.lexicon.misused(token.text, self.text, token.start)
-        raise self.fail(f"a statement is {self.grammar.statement}, and a comparison is ==")
+        raise self.misplaced()
+
+    def misplaced(self) -> ParseError:
+        """The error for a token that stands behind no operand."""
+        return self.fail(f"a statement is {self.grammar.statement}, and a comparison is ==")
 
     def juxtaposed(self) -> ParseError:
         """The error for two operands without an operator between them."""

@@ -148,7 +148,10 @@ def options(function: Callable[..., Any], texts: Sequence[str]) -> dict[str, Any
         try:
             signature(function).bind_partial(**{name: value})
         except TypeError:
-            raise ValueError(f"it takes no `{text}`") from None
+            known = [f"{key}=" for key, p in signature(function).parameters.items() if p.kind > 0]
+            known = [key for key in known[1:] if key != "out="]
+            hint = f"; by name it takes {', '.join(known)}" if known else ""
+            raise ValueError(f"it takes no `{text}`{hint}") from None
         if name in found:
             raise ValueError(f"{name}= is given twice")
         found[name] = value
