@@ -248,6 +248,18 @@ def test_work_is_done_in_order_and_failures_stop_nothing() -> None:
     assert done == [0, 2, 3]
 
 
+def test_a_defect_in_the_background_is_logged_and_holds_up_nobody(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    queue, done = Background(), list[int]()
+    queue.put(lambda: done.append(1 // 0))
+    queue.put(lambda: done.append(1))
+    assert queue.wait(10)
+    assert done == [1]
+    queue.end()
+    assert "ZeroDivisionError" in caplog.text
+
+
 def test_compilers_in_the_background_leave_the_processor_to_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

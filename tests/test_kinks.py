@@ -202,3 +202,12 @@ def test_shares_are_what_softmax_tends_to() -> None:
     whole = tc.hardmax(X)(X=at)
     np.testing.assert_array_equal(whole, np.where(at == 5, 0.5, 0))
     assert not tc.jacobian(tc.hardmax(X, axis=1), X)(X=at).any()
+
+
+def test_shares_are_no_conditions() -> None:
+    x, a, b = (tc.var(name, 3) for name in "xab")
+    shares, at = tc.hardmax(x), [1.0, 1.0, 0.0]
+    np.testing.assert_array_equal(tc.grad(tc.sum(tc.where(shares, a, b)), a)(x=at), [1, 1, 0])
+    np.testing.assert_array_equal((shares**2)(x=at), [0.25, 0.25, 0])
+    read = tc.parse(str(shares**2), x=3)
+    np.testing.assert_array_equal(read(x=at), [0.25, 0.25, 0])

@@ -13,6 +13,7 @@ import pytest
 
 import tcalc as tc
 from tcalc.graph.bound_variables import Scope, readable
+from tcalc.run.tracing import MAX_TRACES
 from tests.test_operators import close
 
 RNG = np.random.default_rng(0)
@@ -122,6 +123,50 @@ def test_integers_of_a_batch_are_indices() -> None:
     places = np.array([2, 0, 0, 1])
     agree(tc.vmap(lambda i: tc.const(w)[i] * i)(places), w[places] * places)
     agree(tc.vmap(lambda a, i: a[i], (1, 0))(X[:4].T, places % 3), X[np.arange(4), places % 3])
+
+
+def scaled(p: Any, d: Any, power: Any = 2) -> Any:
+    return ((p * d[0] + d[1]) ** power).sum()
+
+
+UNTRANSFORMED: list[tuple[Callable[..., Any], tuple[Any, ...], list[tuple[Any, ...]]]] = [
+    (tc.grad, (w,), [((u, 1.5),), ((w, -2.0),), ((u, 1.5), 3), ((u, 1.5), 2)]),
+    (tc.value_and_grad, (w,), [((u, w),), ((w, u),)]),
+    (tc.hessian, (w,), [((u, 1.5),), ((w, 1.5), 3)]),
+    (lambda f: tc.vmap(f, (0, None)), (A,), [((u, w),), ((w, u),)]),
+]
+
+
+@pytest.mark.parametrize("place", range(len(UNTRANSFORMED)))
+def test_compiled_transforms_take_what_they_do_not_transform_anew(place: int) -> None:
+    transform, first, others = UNTRANSFORMED[place]
+    plain = transform(scaled)
+    compiled = tc.compile(plain)
+    for rest in others:
+        agree(compiled(*first, *rest), plain(*first, *rest))
+
+
+def test_compiled_products_with_directions_take_the_rest_anew() -> None:
+    compiled = tc.compile(tc.jvp(scaled, 0))
+    for d in [(u, w), (w, u)]:
+        agree(compiled(w, d, u), tc.jvp(scaled, 0)(w, d, u))
+
+
+def test_compiled_transforms_hold_for_one_value_of_what_is_no_array() -> None:
+    def chosen(p: Any, places: Any, names: Any, rows: int) -> Any:
+        total = sum((p[k] ** 2 for k in range(rows)), start=p[places].sum())
+        return 2 * total if "double" in names else total
+
+    compiled = tc.compile(tc.grad(chosen))
+    for rest in [([2, 0], ["one"], 2), ([0, 0], {"double"}, 1), (np.array([1, 1]), ("one",), 2)]:
+        agree(compiled(w, *rest), tc.grad(chosen)(w, *rest))
+
+
+def test_compiled_functions_keep_as_many_traces_as_others() -> None:
+    compiled = tc.compile(tc.grad(lambda p, n: (p**n).sum()))
+    for n in range(1, MAX_TRACES + 4):
+        agree(compiled(w, n), n * w ** (n - 1))
+    assert len(compiled._kept) == MAX_TRACES
 
 
 def test_closures_are_current_and_plans_are_kept() -> None:

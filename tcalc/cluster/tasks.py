@@ -110,11 +110,12 @@ _works: dict[Any, PartWork] = {}
 def _kept(outputs: tuple[Expr, ...], *others: Any) -> PartWork:
     """The work that this process has kept, or a new one: equal expressions are one object."""
     key = (tuple(map(id, outputs)), *others)
-    if key not in _works:
+    found = _works.get(key)
+    if found is None:
         if len(_works) >= MAX_PROGRAMS:
             _works.pop(next(iter(_works)), None)
-        _works[key] = PartWork(outputs, *others)
-    return _works[key]
+        found = _works[key] = PartWork(outputs, *others)
+    return found
 
 
 def in_dtype(value: Any, dtype: np.dtype[Any]) -> Any:

@@ -18,7 +18,8 @@ _doubtful: set[str] = set()
 
 def declared(name: str) -> list[Any]:
     """The variables of this name that are alive, whatever they are declared to be."""
-    return [v for key, v in list(_alive.items()) if key[0] == name]
+    alive = [reference() for reference in _alive.valuerefs()]  # copied while others declare
+    return [v for v in alive if v is not None and v.name == name]
 
 
 def declare(name: str, variable: Any) -> None:

@@ -30,7 +30,6 @@ SAMPLED = (0.5, 2.0)
 #: Tangents or cotangents of operands or outputs, None where zero.
 Differentials = Sequence[Expr | None]
 
-
 #: Operations, given the shapes of all operands.
 Count = Callable[..., float]
 
@@ -73,6 +72,8 @@ class Meaning:
         Where each operand may be sampled; empty: every one in `SAMPLED`.
     range : (low, high)
         Bounds of the values.
+    truth : bool
+        Is the result 1 or 0, whatever the operands are?
     safe : tuple
         Per operand, a point where value and derivatives are finite, for operators that are not
         finite everywhere; None elsewhere.
@@ -91,7 +92,7 @@ class Meaning:
         "lower", "positive" or "general" where the result is the inverse of a lower triangle, of a
         positive definite or of any matrix: products with it are planned as solves.
     symmetric : bool
-        Is the operand symmetric? Kernels read one triangle; derivatives have symmetric directions.
+        Is the operand symmetric? Kernels read one triangle, directions are symmetric.
     definite : bool
         Is the result symmetric positive definite?
     triangular : bool
@@ -102,23 +103,22 @@ class Meaning:
     positive_diagonal : bool
         Is the diagonal of the result, the first of several, above 0?
     positive_of : tuple of int
-        The operands of which it follows that the result is above (or at least) 0 if they are; empty
-        where nothing does.
+        The operands of which it follows that the result is above (or at least) 0 if they are.
     integral : bool
         Is the result an integer where all operands are?
     places : bool
-        Is the result an integer, whatever the operands are: places along an axis?
+        Is the result always an integer: places along an axis?
     regroups : bool
         Does the result hold the entries of its one operand, in another shape of the last axes?
     dimensions : callable or None
-        ``dimensions(params)`` are the names of dimensions in the parameters, where these are not
-        extents themselves.
+        ``dimensions(params)``: the names of dimensions in parameters that are no extents.
     """
 
     partials: tuple[Partial | tuple[Partial, ...], ...]
     shape: Callable[..., Any] | None = None
     domain: tuple[tuple[float, float], ...] = ()
     range: tuple[float, float] = INFINITE
+    truth: bool = False
     safe: tuple[float | None, ...] = ()
     transposes: bool = False
     pairs: bool = False

@@ -18,7 +18,7 @@ from ..support.errors import TraceError
 from . import arithmetic
 from .arithmetic import as_expr, broadcast, public
 from .elementwise_row import NONNEGATIVE, POSITIVE, UNIT, Function, elementwise
-from .guard import choose, guarded
+from .guard import choose, guarded, is_truth
 from .views import ones
 
 __all__ = [
@@ -242,21 +242,21 @@ stop_gradient: Function = elementwise(
     integral=True,
 )  # fmt: skip
 less: Function = elementwise(
-    "less", None, None, latex="{0} < {1}", infix="<", range=UNIT,
+    "less", None, None, latex="{0} < {1}", infix="<", truth=True,
 )  # fmt: skip
 less_equal: Function = elementwise(
-    "less_equal", None, None, latex=r"{0} \le {1}", infix="<=", range=UNIT,
+    "less_equal", None, None, latex=r"{0} \le {1}", infix="<=", truth=True,
 )  # fmt: skip
 equal: Function = elementwise(
-    "equal", None, None, latex="{0} = {1}", infix="==", range=UNIT,
+    "equal", None, None, latex="{0} = {1}", infix="==", truth=True,
 )  # fmt: skip
 not_equal: Function = elementwise(
-    "not_equal", None, None, latex=r"{0} \ne {1}", infix="!=", range=UNIT,
+    "not_equal", None, None, latex=r"{0} \ne {1}", infix="!=", truth=True,
 )  # fmt: skip
-logical_and: Function = elementwise("logical_and", None, None, latex=r"{0} \wedge {1}", range=UNIT)
-logical_or: Function = elementwise("logical_or", None, None, latex=r"{0} \vee {1}", range=UNIT)
-logical_not: Function = elementwise("logical_not", None, latex=r"\neg {0}", range=UNIT)
-isnan: Function = elementwise("isnan", None, latex=r"\operatorname{{isnan}}({0})", range=UNIT)
+logical_and: Function = elementwise("logical_and", None, None, latex=r"{0} \wedge {1}", truth=True)
+logical_or: Function = elementwise("logical_or", None, None, latex=r"{0} \vee {1}", truth=True)
+logical_not: Function = elementwise("logical_not", None, latex=r"\neg {0}", truth=True)
+isnan: Function = elementwise("isnan", None, latex=r"\operatorname{{isnan}}({0})", truth=True)
 _where: Function = elementwise(
     "where", None, lambda c, a, b, y: truth(c), lambda c, a, b, y: logical_not(c),
     latex=r"\begin{{cases}} {1} & {0} \\ {2} & \text{{otherwise}} \end{{cases}}",
@@ -282,8 +282,7 @@ def _nonzero(e: Expr, other: Expr) -> Expr:
 
 def truth(c: Expr) -> Expr:
     """1 where c is not 0."""
-    boolean = isinstance(c, Apply) and c.op.meaning.range == UNIT and not any(c.op.meaning.partials)
-    return c if boolean else not_equal(c, 0)
+    return c if is_truth(c) else not_equal(c, 0)
 
 
 @public

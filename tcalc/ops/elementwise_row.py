@@ -46,6 +46,7 @@ def elementwise(
     flops: float = 1.0,
     integral: bool = False,
     positive_of: tuple[int, ...] = (),
+    truth: bool = False,
 ) -> Function:
     """A row without core axes.
 
@@ -57,8 +58,8 @@ def elementwise(
     row = Op(
         name, (0,) * len(partials),
         Meaning(
-            partials, domain=domain or (_ANY,) * len(partials), range=range, safe=safe,
-            integral=integral, positive_of=positive_of,
+            partials, domain=domain or (_ANY,) * len(partials), range=UNIT if truth else range,
+            safe=safe, integral=integral, positive_of=positive_of, truth=truth,
         ),
         Kernels(
             lambda xp, params, *arrays: known(xp, *arrays),

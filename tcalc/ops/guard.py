@@ -79,9 +79,7 @@ def operands_by_entry(node: Expr, word: Labels) -> list[Place]:
 
 def is_truth(e: Expr) -> bool:
     """Is e 1 or 0 whatever its operands are, and its derivative zero?"""
-    if not isinstance(e, Apply):
-        return False
-    return e.op.meaning.range == (0.0, 1.0) and not any(e.op.meaning.partials)
+    return isinstance(e, Apply) and e.op.meaning.truth
 
 
 class _Guard:

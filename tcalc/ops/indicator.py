@@ -267,7 +267,9 @@ def described(params: tuple[Any, ...]) -> list[str]:
 
 INDICATOR = Indicator(
     "indicator", (),
-    Meaning((), shape=lambda params: params[0], range=(0.0, 1.0), dimensions=_dimensions),
+    Meaning(
+        (), shape=lambda params: params[0], range=(0.0, 1.0), truth=True, dimensions=_dimensions
+    ),
     Kernels(_kernel),
     Spelling(r"\operatorname{{indicator}}"),
     permuted=lambda params, perm: _ordered(perm, *params),

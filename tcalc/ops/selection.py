@@ -70,7 +70,7 @@ def _kernel(xp: Any, params: tuple[Any, ...], index: Any) -> Any:
 
 SELECTION = Selection(
     "selection", (0,),
-    Meaning((None,), shape=_shape, domain=((1.0, 1.0),), range=(0.0, 1.0)),
+    Meaning((None,), shape=_shape, domain=((1.0, 1.0),), range=(0.0, 1.0), truth=True),
     Kernels(_kernel),
     Spelling(r"\operatorname{{selection}}({0})"),
     params=((3,), ("n",)),

@@ -40,11 +40,16 @@ MAX_TRACES = 64
 
 
 class TraceInputs:
-    """The variables of one trace, and the arrays or expressions that they are bound to."""
+    """The variables of one trace, and the arrays or expressions that they are bound to.
 
-    def __init__(self, scope: Scope, what: str) -> None:
-        self.scope, self.what = scope, what
+    With `whole`, arrays and floats of arguments that are not transformed are inputs too; all else
+    in these is `fixed`: a trace holds for this only.
+    """
+
+    def __init__(self, scope: Scope, what: str, whole: bool = False) -> None:
+        self.scope, self.what, self.whole = scope, what, whole
         self.values: dict[Var, Any] = {}
+        self.fixed: list[Any] = []
         self.structure: list[str] = []
         self.wrt: Any = ()
         self.direction: Any = ()
@@ -55,6 +60,21 @@ class TraceInputs:
         """An argument with variables in place of its leaves."""
         self.structure.append(repr(trees.mapped(lambda _: 0, given)))
         return trees.unflatten(given, iter([self.variable(shown, v) for v in trees.leaves(given)]))
+
+    def untransformed(self, shown: str, given: Any) -> Any:
+        """An argument as `fun` gets it that is not transformed."""
+        if not self.whole:
+            return given
+        self.structure.append(repr(trees.mapped(lambda _: 0, given)))
+        read = [self._read(shown, v) for v in trees.leaves(given)]
+        return trees.unflatten(given, iter(read))
+
+    def _read(self, shown: str, value: Any) -> Any:
+        array = hasattr(value, "__array__") and not isinstance(value, np.integer | np.bool_)
+        if array or isinstance(value, Expr | float):
+            return self.variable(shown, value, integers=True)
+        self.fixed.append(value)
+        return value
 
     def variable(self, shown: str, value: Any, integers: bool = False) -> Var:
         """The variable for one array or expression; `integers` keeps integer arrays as such."""
@@ -71,7 +91,16 @@ class TraceInputs:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        return tuple(self.structure), tuple(map(id, self.values))
+        fixed = tuple([_by_value(value) for value in self.fixed])
+        return tuple(self.structure), tuple(map(id, self.values)), fixed
+
+
+def _by_value(value: Any) -> Any:
+    """What equal values of one type share: 2, 2.0 and True are apart; objects are themselves."""
+    try:
+        return type(value), hash(value), value
+    except TypeError:
+        return id(value)
 
 
 def _array(value: Any, shown: str, what: str) -> np.ndarray:
@@ -152,10 +181,12 @@ class TransformedFunction(ABC):
             return found.compiled(**given)
         return _substituted(found.outputs, values)
 
-    def traced(self, args: Sequence[Any], options: Mapping[str, Any]) -> tuple[TraceInputs, Traced]:
+    def traced(
+        self, args: Sequence[Any], options: Mapping[str, Any], whole: bool = False
+    ) -> tuple[TraceInputs, Traced]:
         """The inputs of a trace, and what is kept of it."""
         with Scope() as scope:
-            inputs = TraceInputs(scope, self.name)
+            inputs = TraceInputs(scope, self.name, whole)
             try:
                 opened = self.opened(inputs, args)
                 # Inside of a body what the function reads may be new each time.
@@ -168,7 +199,8 @@ class TransformedFunction(ABC):
             exprs = body_results(result, self.name)
             shape = trees.mapped(lambda _: 0, result)
             key = (repr(shape), inputs.key, tuple(map(id, exprs)))
-            if key not in self._kept:
+            found = self._kept.get(key)
+            if found is None:
                 refuse_strays(exprs)
                 stacks = _Stacks()
                 with without_captures():
@@ -179,8 +211,7 @@ class TransformedFunction(ABC):
                 nodes = [*exprs, *inputs.values]
                 names = variables(trees.leaves(outputs)).keys()
                 compiled = Compiled(outputs, None, None, None, None, True)
-                self._kept[key] = Traced(nodes, outputs, names, compiled, stacks.made)
-            found = self._kept[key]
+                found = self._kept[key] = Traced(nodes, outputs, names, compiled, stacks.made)
             _Stacks().make(found.stacks)
             return inputs, found
 
@@ -235,15 +266,17 @@ class DerivativeFunction(TransformedFunction):
             if not args:
                 raise TypeError(f"{self.name}: the last argument is the direction")
             *args, direction = args
-        names, opened = self.parameters, list(args)
-        wrt = []
         for k in self._chosen:
             if not -len(args) <= k < len(args):
                 told = " before the direction, which is the last" if self.directions else ""
                 raise TypeError(f"{self.name}: argument {k} is missing: {len(args)} given{told}")
-            shown = names[k] if 0 <= k < len(names) else f"argument {k % len(args)}"
-            opened[k] = inputs.nested(shown, args[k])
-            wrt.append(opened[k])
+        chosen, opened = [k % len(args) for k in self._chosen], list(args)
+        names = self.parameters + [f"argument {k}" for k in range(len(self.parameters), len(args))]
+        for k in chosen:
+            opened[k] = inputs.nested(names[k], args[k])
+        for k in {*range(len(args))} - {*chosen}:
+            opened[k] = inputs.untransformed(names[k], args[k])
+        wrt = [opened[k] for k in chosen]
         inputs.wrt = wrt[0] if isinstance(self.argnums, int) else tuple(wrt)
         if self.directions:
             inputs.direction = inputs.nested("direction", direction)
@@ -286,7 +319,7 @@ class BatchedFunction(TransformedFunction):
     def _items(self, inputs: TraceInputs, shown: str, given: Any, axis: Any) -> Any:
         """An argument, or a nest of them, of one item."""
         if axis is None:
-            return given
+            return inputs.untransformed(shown, given)
         if isinstance(given, dict):
             each = axis if isinstance(axis, dict) else dict.fromkeys(given, axis)
             return {k: self._items(inputs, shown, v, each[k]) for k, v in given.items()}
@@ -327,7 +360,11 @@ class _Untransformed(TransformedFunction):
 
 
 class CompiledFunction:
-    """A function that is traced once for every structure and shapes of its arguments."""
+    """A function that is traced once for every structure and shapes of its arguments.
+
+    Of the arguments of a transform that it does not transform, arrays and floats are inputs; a
+    trace holds for one value of whole numbers and of all else.
+    """
 
     def __init__(
         self,
@@ -348,12 +385,16 @@ class CompiledFunction:
 
     def __call__(self, /, *args: Any) -> Any:
         with Scope() as scope:
-            inputs = TraceInputs(scope, self.function.name)
+            inputs = TraceInputs(scope, self.function.name, whole=True)
             self.function.opened(inputs, args)
-        if inputs.key not in self._kept:
+        _, compiled = self._kept.get(inputs.key, (None, None))
+        if compiled is None:
             with Captures() as captures:
-                inputs, traced = self.function.traced(args, {})
+                inputs, traced = self.function.traced(args, {}, whole=True)
                 data = {v.name: np.array(a) for v, a in captures.arrays.items()}
             compiled = self._compiled(traced.outputs, None, self._backend, data, *self._options)
-            self._kept[inputs.key] = list(inputs.values), compiled
-        return self._kept[inputs.key][1](**{v.name: a for v, a in inputs.values.items()})
+            if len(self._kept) >= MAX_TRACES:
+                self._kept.pop(next(iter(self._kept)), None)
+            alive = [*inputs.values, *inputs.fixed]  # found by their identity
+            self._kept[inputs.key] = alive, compiled
+        return compiled(**{v.name: a for v, a in inputs.values.items()})

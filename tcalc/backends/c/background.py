@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import atexit
+import logging
 import os
 import threading
 from collections import deque
 from collections.abc import Callable
-from contextlib import suppress
 
 from ...support.errors import Error
 from .compiler import end_children, gently
@@ -68,8 +68,12 @@ class Background:
                     if self._ended:
                         return
                     work = self._left[0]
-                with suppress(Error, OSError):
+                try:
                     work()
+                except (Error, OSError):
+                    pass
+                except Exception:  # a defect, which must hold up nobody who waits
+                    logging.getLogger(__name__).exception("work beside the program failed")
                 with self._changed:
                     self._left.popleft()
                     self._changed.notify_all()

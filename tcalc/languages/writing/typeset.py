@@ -16,7 +16,6 @@ import numpy as np
 from ...graph.extents import Coef, Extent, Shape, show_shape
 from ...graph.operators import Op
 from ...integers.affine import Affine, Congruence, Guard
-from ...ops.elementwise_row import UNIT
 from .constants import LATEX
 from .layout import FormulaLayout
 from .marks import Marks
@@ -259,7 +258,7 @@ class Typeset(Marks):
             ropes = self.with_parameters(ropes, extra)
             level = min(level, POWER if named else ATOM)
         size, flips = fragment_size(args, 2)
-        if level == COMPARE and op.meaning.range == UNIT:
+        if level == COMPARE and op.meaning.truth:
             return self.truth(self.typeset(ropes), size, flips)
         inverted = ropes[1] if parts == INVERSE else None
         return Fragment(self.typeset(ropes), level, size, flips, inverted=inverted)
