@@ -10,7 +10,7 @@ from ..graph.nodes import Add, Apply, Einsum, Expr, Var
 from ..graph.normal import add, einsum, scale, view
 from ..graph.operators import TABLE
 from ..graph.products import is_number, is_zero, numeric_value, split_coef
-from ..graph.sums import absent_axes
+from ..graph.sums import absent_axes, outer_factors
 from ..ops.elementwise import reciprocal
 from ..ops.guard import choice, choose, is_truth
 from ..ops.reductions import prod
@@ -58,7 +58,7 @@ def _negated(e: Expr) -> Expr | None:
 def _choice_of_terms(e: Expr) -> Iterable[Expr | None]:
     """Terms where a condition holds, and where it does not, as one choice."""
     for term in e.args:
-        for factor in _factors(term):
+        for factor in outer_factors(term):
             condition = _negated(factor)
             if condition is None:
                 continue
@@ -73,10 +73,6 @@ def _choice_of_terms(e: Expr) -> Iterable[Expr | None]:
                 whole = einsum([condition], [axes[: condition.ndim]], axes, ONE, extents)
                 yield add([*others, choose(whole, one, two)])
                 return
-
-
-def _factors(e: Expr) -> tuple[Expr, ...]:
-    return e.args if isinstance(e, Einsum) and not e.summed else (e,)
 
 
 def _without(e: Expr, factor: Expr) -> Expr | None:

@@ -10,10 +10,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 
-from ..graph.applications import with_args
+from ..graph.applications import root_of, with_args
 from ..graph.nodes import Expr, postorder
 from ..support.limits import spend
-from .laws import LATE_LAWS, root_of
+from .laws import LATE_LAWS
 
 MAX_ROUNDS = 8
 #: Steps that all laws take to see that a node is none of theirs, and more of them an operand.

@@ -17,8 +17,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, TypeVar
 
-from ..graph.applications import rewritten
-from ..graph.nodes import Apply, Expr
+from ..graph.applications import rewritten, root_of
+from ..graph.nodes import Expr
 from ..support.records import NamedTuple
 
 MAX_PASSES = 6
@@ -112,11 +112,6 @@ def law(
         return rewrite
 
     return enter
-
-
-def root_of(e: Expr) -> str:
-    """The operator or the node kind at the root."""
-    return e.op.name if isinstance(e, Apply) else type(e).__name__
 
 
 def brought_together(e: Expr, known: dict[int, Expr] | None = None) -> Expr:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Iterator
 
 from ..graph.applications import apply
-from ..graph.extents import Coef, extent_coef, quotient_of, size_of
+from ..graph.extents import Coef, extent_coef, size_of
 from ..graph.nodes import Apply, Einsum, Expr, Labels
 from ..graph.normal import add, einsum, scale, view
 from ..graph.operators import TABLE
@@ -46,10 +46,6 @@ def _multiple(e: Expr) -> tuple[Coef, list[Expr], Expr] | None:
     return e.coef, scalars, matrix
 
 
-def _inverted(coef: Coef) -> Coef:
-    return Coef(quotient_of(1, coef.value), coef.over, coef.times)
-
-
 def _times(matrix: Expr, scalars: list[Expr], coef: Coef) -> Expr:
     axes = range(matrix.ndim)
     return einsum([matrix, *scalars], [axes, *[()] * len(scalars)], axes, coef)
@@ -61,7 +57,7 @@ def _inverse_of_multiple(e: Expr) -> Iterable[Expr | None]:
     found = _multiple(e.args[0])
     if found is not None:
         coef, scalars, matrix = found
-        yield _times(apply(e.op, matrix), list(map(reciprocal, scalars)), _inverted(coef))
+        yield _times(apply(e.op, matrix), list(map(reciprocal, scalars)), coef.inverse())
 
 
 @law("inverse-of-inverse", "inv(inv(A)) = A", *INVERSES, directed=True)

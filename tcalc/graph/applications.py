@@ -228,6 +228,11 @@ def with_args(node: Expr, args: Sequence[Expr]) -> Expr:
     return node.project(args[0], node.slots)
 
 
+def root_of(e: Expr) -> str:
+    """The operator or the node kind at the root: by it rules and laws are found."""
+    return e.op.name if isinstance(e, Apply) else type(e).__name__
+
+
 def rewritten(
     roots: Sequence[Expr],
     change: Callable[[Expr, Expr], Expr],

@@ -105,7 +105,7 @@ def _told(value: Any, held: list[Expr]) -> tuple[Any, Any]:
         if stands is not None:
             return _told(stands, held)
     if kind is type or (
-        kind in _FUNCTIONS and value.__module__.partition(".")[0] in ("numpy", "builtins")
+        kind in _FUNCTIONS and (value.__module__ or "").partition(".")[0] in _MODULES
     ):
         return value, value
     raise _Unknown

@@ -96,7 +96,7 @@ def selections_of(e: Expr) -> list[Shared]:
 
     S_ij a_i + S_ij b_i = S_ij (a + b)_i, as for unit tensors.
     """
-    if not any(map(selects, _factors(e))):
+    if not any(map(selects, outer_factors(e))):
         return []
     atoms, out, extents, _ = atoms_of(e)
     counts = Counter([label for word in (*[w for _, w in atoms], out) for label in word])
@@ -148,11 +148,11 @@ def shifts(e: Expr) -> bool:
     return any(
         indicates(f)
         or (isinstance(f, Einsum) and any(indicates(a) for a in f.args) and enlarging(f))
-        for f in _factors(e)
+        for f in outer_factors(e)
     )
 
 
-def _factors(e: Expr) -> tuple[Expr, ...]:
+def outer_factors(e: Expr) -> tuple[Expr, ...]:
     """The atoms of which e is an outer product."""
     return e.args if isinstance(e, Einsum) and not e.summed else (e,)
 
@@ -164,7 +164,7 @@ def structured(e: Add, known: Collection[int] = ()) -> bool:
     """
     carries = False
     for term in e.args:
-        inside = any(id(f) in known for f in _factors(term)) if known else False
+        inside = any(id(f) in known for f in outer_factors(term)) if known else False
         if inside or selections_of(term) or shifts(term):
             carries = True
             continue

@@ -300,10 +300,13 @@ def check_axis(axis: object, ndim: int, what: str) -> int:
 
 def chosen_axes(axis: Axis, ndim: int, what: str) -> list[int]:
     """Axes as NumPy's `axis=` names them, sorted."""
-    if axis is None:
-        return list(range(ndim))
+    return list(range(ndim)) if axis is None else sorted(listed_axes(axis, ndim, what))
+
+
+def listed_axes(axis: int | Sequence[int], ndim: int, what: str) -> list[int]:
+    """One axis or several, in the order given; each once."""
     given = list(axis) if isinstance(axis, Sequence) else [axis]
-    axes = sorted(check_axis(a, ndim, what) for a in given)
+    axes = [check_axis(a, ndim, what) for a in given]
     if len(set(axes)) < len(axes):
         raise ShapeError(f"{what}: axis {axis} is named twice")
     return axes

@@ -12,7 +12,7 @@ from ..graph.extents import ONE, extent_product, show_shape
 from ..graph.nodes import Expr
 from ..graph.normal import view
 from ..support.errors import ShapeError
-from .arithmetic import Axis, as_expr, broadcast_shapes, check_axis, expand, public
+from .arithmetic import Axis, as_expr, broadcast_shapes, check_axis, expand, listed_axes, public
 from .indexing import take
 from .joining import flip
 from .reshape import ravel, reshape
@@ -35,15 +35,6 @@ __all__ = [
 ]
 
 
-def _listed(axis: int | Sequence[int], ndim: int, what: str) -> list[int]:
-    """One axis or several, in the order given; each once."""
-    given = [axis] if isinstance(axis, int | np.integer) else list(axis)
-    axes = [check_axis(a, ndim, what) for a in given]
-    if len(set(axes)) < len(axes):
-        raise ShapeError(f"{what}: axis {axis} is named twice")
-    return axes
-
-
 # --- axes of extent 1 -----------------------------------------------------------------------------
 
 
@@ -53,7 +44,7 @@ def expand_dims(a: object, axis: int | Sequence[int]) -> Expr:
     e = as_expr(a)
     count = 1 if isinstance(axis, int | np.integer) else len(axis)
     ndim = e.ndim + count
-    new = _listed(axis, ndim, "expand_dims")
+    new = listed_axes(axis, ndim, "expand_dims")
     rest = [k for k in range(ndim) if k not in new]
     return normal.einsum([e], [rest], range(ndim), ONE, dict.fromkeys(new, 1))
 
@@ -69,7 +60,7 @@ def squeeze(a: object, axis: Axis = None) -> Expr:
     """
     e = as_expr(a)
     ones = [k for k, extent in enumerate(e.shape) if isinstance(extent, int) and extent == 1]
-    gone = ones if axis is None else _listed(axis, e.ndim, "squeeze")
+    gone = ones if axis is None else listed_axes(axis, e.ndim, "squeeze")
     for k in gone:
         if k not in ones:
             raise ShapeError(f"squeeze: axis {k} of shape {show_shape(e.shape)} is not 1")
@@ -134,7 +125,7 @@ def swapaxes(a: object, axis1: int, axis2: int) -> Expr:
 def moveaxis(a: object, source: int | Sequence[int], destination: int | Sequence[int]) -> Expr:
     """Axes moved to other places, the rest in their order, as `numpy.moveaxis`."""
     e = as_expr(a)
-    old, new = (_listed(axes, e.ndim, "moveaxis") for axes in (source, destination))
+    old, new = (listed_axes(axes, e.ndim, "moveaxis") for axes in (source, destination))
     if len(old) != len(new):
         raise ShapeError(f"moveaxis: {len(old)} axes cannot be moved to {len(new)} places")
     order = [k for k in range(e.ndim) if k not in old]
@@ -168,7 +159,7 @@ def fliplr(m: object) -> Expr:
 def rot90(m: object, k: int = 1, axes: Sequence[int] = (0, 1)) -> Expr:
     """Turned by k quarters, from the first of two axes towards the second, as `numpy.rot90`."""
     e = as_expr(m)
-    i, j = _listed(axes, e.ndim, "rot90")
+    i, j = listed_axes(axes, e.ndim, "rot90")
     turns = whole_number(k) % 4
     if turns % 2:
         return swapaxes(flip(e, j), i, j) if turns == 1 else flip(swapaxes(e, i, j), j)

@@ -34,9 +34,7 @@ class Outside(NamedTuple):
     access: CheckedAccess
 
 
-def deferred(
-    access: CheckedAccess, extents: Mapping[int, Extent], known: Iterable[Guard] = ()
-) -> CheckedAccess:
+def deferred(access: CheckedAccess, extents: Mapping[int, Extent]) -> CheckedAccess:
     """The access, to be checked when extents are known.
 
     Parameters
@@ -44,8 +42,6 @@ def deferred(
     access : CheckedAccess
     extents : mapping
         Of the labels.
-    known : iterable of Guard
-        Conditions under which it is read.
 
     Raises
     ------
@@ -55,7 +51,7 @@ def deferred(
     sizes = [access.extent, *[extents[k] for k in labels_among(access.form.names)]]
     if not extent_names(sizes):  # numbers, of which the check says which index leaves
         return access
-    if always_outside(access.form, access.extent, extents, known):
+    if always_outside(access.form, access.extent, extents):
         raise RangeError(f"{access.what} is out of range for an axis of extent {access.extent}")
     return access
 
@@ -65,7 +61,7 @@ def always_outside(
 ) -> bool:
     """Does a form leave an axis whatever the dimensions are, where its indices take values?
 
-    Parameters are those of `deferred`. False where it is not known.
+    `known` are conditions under which it is read. False where it is not known.
     """
     held = [g for g in known if isinstance(g, Constraint)]
     inside = [Constraint(form), Constraint(form_of(extent) - 1 - form)]

@@ -72,10 +72,6 @@ class Passes(NamedTuple):
         """The reductions of one pass."""
         return [r for r in self.reductions if r.passes == number]
 
-    def rows_after(self, number: int) -> list[ByRows]:
-        """The outputs by rows that so many passes come before."""
-        return [one for one in self.outputs if isinstance(one, ByRows) and one.passes == number]
-
     def needed(self, parts: Sequence[Expr]) -> list[Var]:
         """The variables for known values that expressions of a part read."""
         return [v for v in variables(parts).values() if v in self.sent or v in self.sliced]

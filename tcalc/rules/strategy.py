@@ -20,7 +20,7 @@ from dataclasses import field
 from inspect import signature
 from itertools import combinations, permutations
 
-from ..graph.applications import rewritten
+from ..graph.applications import rewritten, root_of
 from ..graph.extents import ONE, number
 from ..graph.nodes import Add, Apply, Einsum, Expr, Var
 from ..graph.normal import einsum, scale
@@ -92,17 +92,17 @@ class Rule:
             factors = self.pattern[0].args if isinstance(self.pattern[0], Einsum) else ()
             if self.match is None and len(factors) > 1:
                 assert all(isinstance(factor, Apply) for factor in factors)
-                self.heads.update(map(_root, factors))
+                self.heads.update(map(root_of, factors))
             if self.match is None and isinstance(self.pattern[0], Add):
                 # A product of one factor also stands for a multiple of what is none.
                 several = [t for t in self.pattern[0].args if len(t.args) != 1]
                 whole = [t for t in self.pattern[0].args if isinstance(t, Apply)]
-                self.heads.update([_root(t) for t in several + whole if not isinstance(t, Var)])
+                self.heads.update([root_of(t) for t in several + whole if not isinstance(t, Var)])
         return self.pattern[0]
 
     def root(self) -> str:
         """The operator or node kind at the root of the pattern; others never match."""
-        return _root(self.prepared())
+        return root_of(self.prepared())
 
     def try_on(self, node: Expr) -> Expr | None:
         if self.match is not None:
@@ -124,7 +124,7 @@ class Rule:
     def _in_product(self, pattern: Einsum, node: Expr) -> Expr | None:
         """The product with matching factors, under the same labels, replaced; None without such."""
         assert isinstance(node, Einsum)
-        fitting = [k for k, arg in enumerate(node.args) if _root(arg) in self.heads]
+        fitting = [k for k, arg in enumerate(node.args) if root_of(arg) in self.heads]
         if not len(pattern.args) <= len(fitting) <= MAX_FACTORS:
             return None
         for chosen in combinations(fitting, len(pattern.args)):
@@ -140,10 +140,6 @@ class Rule:
                 coef = node.coef.by(number(1 / pattern.coef.value))
                 return einsum(ops, words, node.out, coef, extents)
         return None
-
-
-def _root(e: Expr) -> str:
-    return e.op.name if isinstance(e, Apply) else type(e).__name__
 
 
 def unify(pattern: Expr, node: Expr, found: Bindings) -> Iterator[Bindings]:
@@ -285,8 +281,8 @@ def _one_pass(roots: Sequence[Expr], counts: Counter[str], settled: dict[int, Ex
     def fire(new: Expr) -> Expr | None:
         if len(new.args) > FEW:
             spend("steps", OPERAND * len(new.args))
-        roots = set(map(_root, new.args))
-        for candidate in RULES_BY_ROOT.get(_root(new), ()):
+        roots = set(map(root_of, new.args))
+        for candidate in RULES_BY_ROOT.get(root_of(new), ()):
             if not roots.issuperset(candidate.heads):
                 continue
             found = candidate.try_on(new)

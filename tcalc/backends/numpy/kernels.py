@@ -79,8 +79,11 @@ def _transpose(step: Step, dtype: np.dtype[Any]) -> Run:
 
 
 def _insert(step: Step, dtype: np.dtype[Any]) -> Run:
+    return _indexed(step, tuple([slice(None) if present else None for present in step.params]))
+
+
+def _indexed(step: Step, index: Any) -> Run:
     (a,), o = step.args, step.out
-    index = tuple([slice(None) if present else None for present in step.params])
 
     def run(v: Slots) -> None:
         v[o] = v[a][index]
@@ -208,15 +211,6 @@ def _kernels(step: Step, dtype: np.dtype[Any]) -> Run:
     return run
 
 
-def _part(step: Step, dtype: np.dtype[Any]) -> Run:
-    (a,), o, (index,) = step.args, step.out, step.params
-
-    def run(v: Slots) -> None:
-        v[o] = v[a][index]
-
-    return run
-
-
 def _strided(step: Step, dtype: np.dtype[Any]) -> Callable[[Array], Array]:
     """The writable view of a contiguous result that runs over the distinct labels of a pattern."""
     (pattern,) = step.params
@@ -292,7 +286,7 @@ KERNELS: dict[str, Maker] = {
     "embed_add": _embed_add,
     "kernel": _kernel,
     "kernels": _kernels,
-    "part": _part,
+    "part": lambda step, dtype: _indexed(step, *step.params),
     "scratch": _scratch,
     **MATRICES,
     **SPARSE,

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from ..reading.calls import ArrayParser, ArrayTree
 from ..reading.lexer import PREFIXES, Lexicon
-from ..reading.parser import COMPARISON, POWER, PRODUCT, SUM, Grammar, Open
+from ..reading.parser import COMPARISON, POWER, PRODUCT, SUM, Grammar
 from ..reading.rows import row_named
-from ..reading.tree import Positions
 
 #: The precedence of this language's operators between two operands.
 LEVELS = {
@@ -90,6 +89,3 @@ class _EinsumParser(ArrayParser):
         if given < count and not (self.token.kind == "name" and self.at("=", 1)):
             return True
         return self.rest()
-
-    def called(self, bracket: Open, args: Positions) -> None:
-        self.push("call", bracket.name, args, (bracket.at, bracket.at, self.token.end))

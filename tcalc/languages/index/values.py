@@ -15,7 +15,7 @@ from ...graph.operators import TABLE
 from ...graph.products import LabelledExpr, filled, multiple, numeral, numeric_value, split_coef
 from ...integers.affine import Affine, Guard, factors_of
 from ...ops.affine_entries import integral
-from ...ops.indicator import CheckedAccess, indicator, label_of
+from ...ops.indicator import indicator, label_of
 from ...ops.reductions import arange
 from ...support.misspelt import closest_name
 from ...support.records import NamedTuple
@@ -208,11 +208,9 @@ def labelled_affine(form: Affine, extents: Mapping[int, Extent]) -> Labelled:
     return labelled_sum(terms, extents)
 
 
-def mask_of(
-    guards: Iterable[Guard], extents: Mapping[int, Extent], accesses: Iterable[CheckedAccess] = ()
-) -> Labelled:
+def mask_of(guards: Iterable[Guard], extents: Mapping[int, Extent]) -> Labelled:
     """1 where conditions hold, else 0."""
-    operands = indicator(extents, guards, accesses)
+    operands = indicator(extents, guards)
     if not operands:
         return SCALAR_ONE
     word = tuple(sorted({label for _, w in operands for label in w}))

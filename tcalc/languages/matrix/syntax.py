@@ -192,9 +192,6 @@ class _MatrixParser(ArrayParser):
         self.place += 1
         return self.argued()
 
-    def called(self, bracket: Open, args: Positions) -> None:
-        self.push("call", bracket.name, args, (bracket.at, bracket.at, self.token.end))
-
     # --- indices ----------------------------------------------------------------------------------
 
     def indexed(self) -> bool:

@@ -7,7 +7,6 @@ An einsum form is ``#('ij,j->i', A, x)``; what stands behind the operands of a c
 from __future__ import annotations
 
 import json
-from abc import abstractmethod
 from collections.abc import Mapping
 
 import numpy as np
@@ -100,10 +99,6 @@ class ArrayParser(Parser):
         """Behind the bracket or a comma of a call: does an operand follow?"""
         return True
 
-    @abstractmethod
-    def called(self, bracket: Open, args: Positions) -> None:
-        """Push the node of a call."""
-
     def juxtaposed(self) -> ParseError:
         if self.token.text == "if":
             return self.fail("a choice is where(condition, a, b)")
@@ -167,7 +162,7 @@ class ArrayParser(Parser):
         if bracket.kind == "call":
             if parameters := self.behind.pop():
                 self.parameters[len(self.nodes)] = tuple(parameters)
-            self.called(bracket, args)
+            self.push("call", bracket.name, args, (bracket.at, bracket.at, self.token.end))
             return
         quoted, sizes = self.quoted.pop()
         self.forms[len(self.nodes)] = self.fitted(quoted, sizes, len(args))

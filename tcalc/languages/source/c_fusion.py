@@ -27,6 +27,7 @@ from .c_nests import (
     replaced,
     targets,
     texts,
+    writes_of,
 )
 
 #: How many statements back a nest looks for one to be fused with.
@@ -200,11 +201,7 @@ def _needed(between: Sequence[Node], node: Node) -> list[Node]:
 
 def conflict(a: Node, b: Node) -> bool:
     """Does one write what the other names?"""
-    return bool(_writes(a) & b.names or _writes(b) & a.names)
-
-
-def _writes(node: Node) -> frozenset[str]:
-    return node.writes if isinstance(node, Loop) else frozenset(targets(node))
+    return bool(writes_of(a) & b.names or writes_of(b) & a.names)
 
 
 def places(name: str, nodes: Sequence[Node]) -> Iterator[str | None]:
@@ -290,7 +287,7 @@ def _local(
     found = list(places(name, [rest[k] for k in naming]))
     if not found or any(access != inside for access in found):
         return nodes
-    adding = [k for k in naming if name in _writes(rest[k])]
+    adding = [k for k in naming if name in writes_of(rest[k])]
     stored = count[name] > 1 + len(found)
     local = f"{name}_" if stored else name
     names = {line.target: local}

@@ -15,7 +15,7 @@ from .c_nests import (
     nest,
     place,
     replaced,
-    targets,
+    writes_of,
 )
 
 
@@ -81,11 +81,6 @@ def _kept(loop: Loop, arrays: Mapping[str, Array]) -> list[tuple[str, str]]:
     return [pair for pair in pairs if pair is not None]
 
 
-def _filled(node: Node) -> frozenset[str]:
-    """What a node fills."""
-    return node.writes if isinstance(node, Loop) else frozenset(targets(node))
-
-
 def _moved(
     loop: Loop,
     history: str,
@@ -95,7 +90,7 @@ def _moved(
     fresh: Callable[[], str],
 ) -> Loop | None:
     """The loop with a state in its row; None where it is more than kept, then filled, in a step."""
-    fills = [k for k, node in enumerate(loop.body) if state in _filled(node)]
+    fills = [k for k, node in enumerate(loop.body) if state in writes_of(node)]
     uses = [k for k, node in enumerate(loop.body) if history in node.names]
     known = {a.kind for a in (arrays[history], arrays[state])} == {"real"}
     if not known or len(fills) != 1 or len(uses) != 1 or uses[0] > fills[0]:
@@ -112,10 +107,10 @@ def _moved(
     while made and _alone(made, [*before, *after], others, arrays):
         # What is copied to the state is made there.
         before, after, filled = *[replaced(part, {made: then}) for part in (before, after)], []
-        copies = [k for k, node in enumerate(before) if then in _filled(node)]
+        copies = [k for k, node in enumerate(before) if then in writes_of(node)]
         pair = _same(before[copies[0]], arrays | {then: arrays[made]}) if len(copies) == 1 else None
-        made = pair[1] if pair and not any(pair[1] in _filled(n) for n in after) else ""
-        if made and not any(made in _filled(n) for n in before[copies[0] :]):
+        made = pair[1] if pair and not any(pair[1] in writes_of(n) for n in after) else ""
+        if made and not any(made in writes_of(n) for n in before[copies[0] :]):
             if _alone(made, [*before, *after], others, arrays):
                 del before[copies[0]]
         else:

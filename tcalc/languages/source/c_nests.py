@@ -200,6 +200,11 @@ def targets(node: Line | Call) -> tuple[str, ...]:
     return node.writes if isinstance(node, Call) else (node.written,)
 
 
+def writes_of(node: Node) -> frozenset[str]:
+    """What a node fills."""
+    return node.writes if isinstance(node, Loop) else frozenset(targets(node))
+
+
 def inside(nodes: Sequence[Node]) -> Iterator[Node]:
     """The nodes and what stands in loops, in order."""
     waiting = [*reversed(nodes)]

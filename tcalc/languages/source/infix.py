@@ -25,10 +25,10 @@ def product(factors: Sequence[Code], sign: str = " * ") -> Code:
     return Code(sign.join(shown), PRODUCT, weak=all(c.weak for c in factors))
 
 
-def quotient(c: Code, divisors: Sequence[Code], sign: str = " / ") -> Code:
+def quotient(c: Code, divisors: Sequence[Code]) -> Code:
     """A value over several."""
     shown = [operand(c, PRODUCT), *[operand(d) for d in divisors]]
-    return Code(sign.join(shown), PRODUCT, weak=all(d.weak for d in (c, *divisors)))
+    return Code(" / ".join(shown), PRODUCT, weak=all(d.weak for d in (c, *divisors)))
 
 
 def negative(c: Code) -> Code:

@@ -85,7 +85,7 @@ def _gaps(xp: Any, params: tuple[Any, ...], w: Any) -> Any:
     """1 / (w_j - w_i), 0 on the diagonal, equal eigenvalues as the caller asked."""
     n = w.shape[-1]
     difference = w[..., None, :] - w[..., :, None]
-    rounding, least = _rounding(xp, w), least_gap(params[0])
+    rounding, least = rounding_of(xp, w), least_gap(params[0])
     if not least and known(w[..., 1:] - w[..., :-1] > rounding):
         return 1 / xp.where(difference == 0, xp.inf, difference)
     off = ~xp.eye(n, dtype=bool)
@@ -104,14 +104,14 @@ def _gaps(xp: Any, params: tuple[Any, ...], w: Any) -> Any:
     return xp.asarray(xp.where(off, 1 / xp.where(off, difference, 1), 0), w.dtype)
 
 
-def _rounding(xp: Any, w: Any) -> Any:
-    """Up to which eigenvalues that are computed may differ where they are equal."""
+def rounding_of(xp: Any, w: Any) -> Any:
+    """Up to which eigenvalues or singular values that are computed differ where they are equal."""
     return max(w.shape[-1], FEW) * xp.finfo(w.dtype).eps * largest(xp, w)
 
 
 def _gaps_into(xp: Any, params: tuple[Any, ...], out: Any, w: Any) -> None:
     """The same in memory that is there, and in no other where no eigenvalues are equal."""
-    apart = known(w[..., 1:] - w[..., :-1] > _rounding(xp, w))
+    apart = known(w[..., 1:] - w[..., :-1] > rounding_of(xp, w))
     if not apart or least_gap(params[0]):
         out[...] = _gaps(xp, params, w)
         return

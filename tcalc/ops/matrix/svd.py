@@ -31,8 +31,8 @@ from ...graph.normal import add, einsum
 from ...graph.operators import Kernels, Meaning, Op, Spelling, for_each_row
 from ...support.errors import ShapeError, UnsupportedError
 from ..arithmetic import as_expr, public
-from ..matrix_cores import attempt, labels, largest, refuse
-from .eigh import DEGENERATE, FEW, continuation, least_gap
+from ..matrix_cores import attempt, labels, refuse
+from .eigh import DEGENERATE, continuation, least_gap, rounding_of
 from .results import SVDResult
 
 __all__ = ["svd", "svdvals"]
@@ -130,11 +130,6 @@ SVD = Op(
 # --- gaps and reciprocals -------------------------------------------------------------------------
 
 
-def _rounding(xp: Any, s: Any) -> Any:
-    """Distances of singular values below which they count as equal."""
-    return max(s.shape[-1], FEW) * xp.finfo(s.dtype).eps * largest(xp, s)
-
-
 def _gaps(xp: Any, params: tuple[Any, ...], s: Any) -> Any:
     """s_j / (s_j^2 - s_i^2), 0 on the diagonal; equal singular values as the caller asked.
 
@@ -146,7 +141,7 @@ def _gaps(xp: Any, params: tuple[Any, ...], s: Any) -> Any:
     row, column = s[..., None, :], s[..., :, None]
     difference, total = row - column, row + column
     off = ~xp.eye(s.shape[-1], dtype=bool)
-    rounding = _rounding(xp, s)[..., None]
+    rounding = rounding_of(xp, s)[..., None]
     tied = off & (xp.abs(difference) <= rounding)
     instead = xp.full_like(difference, xp.nan)
     if least := least_gap(kind):
@@ -194,7 +189,7 @@ def _inverse(xp: Any, params: tuple[Any, ...], s: Any) -> Any:
     (kind,) = params
     if least := least_gap(kind):
         return xp.asarray(1 / xp.maximum(s, least), s.dtype)
-    zero = s <= _rounding(xp, s)
+    zero = s <= rounding_of(xp, s)
     if kind != "nan" and kind not in NORMS:
         problem = (
             "svd: a singular value of 0, whose vectors have no derivative where the matrix is "
