@@ -9,7 +9,7 @@ import numpy as np
 
 import tcalc as tc
 from tcalc.graph.applications import apply
-from tcalc.graph.nodes import Const, postorder, variables
+from tcalc.graph.nodes import Const, dimensions, postorder, variables
 from tcalc.graph.normal import bare
 from tests import linalg_cases, loop_cases, place_cases, test_joining, until_cases
 from tests.cases import CASES
@@ -155,6 +155,7 @@ def apply_one(row: Any, params: tuple[Any, ...], arrays: Mapping[str, np.ndarray
 X, Y, Z = tc.var("X", ("m", "n", "k")), tc.var("Y", ("k", "n", "p")), tc.var("Z", ("n", "m", "k"))
 u, v, A = tc.var("u", "m"), tc.var("v", "k"), tc.var("A", ("m", "n"))
 g, h = tc.var("g", "q", integer=True), tc.var("h", ("q", 2), integer=True)
+B, z = tc.var("B", (4, 3)), tc.var("z", 4)
 #: Three axes of different extents: the order in memory differs between languages.
 AXES = {
     "turned": tc.transpose(X, (2, 0, 1)),
@@ -210,10 +211,48 @@ def axes() -> Named:
         yield name, Program(wanted, data)
 
 
+#: What is sorted is computed, or lies otherwise in memory than the rows that are sorted.
+ORDERS = {
+    "columns": tc.sort(B, axis=0),
+    "turned": tc.sort(B.T),
+    "computed": tc.sort(-tc.exp(B), axis=0) * B,
+    "numbers": tc.sort(2 * z),
+    "integers": z[tc.argsort(-g)],
+    "rows": B[tc.argsort(B[:, 0])],
+    "axis of three": tc.sort(tc.var("X", (2, 3, 4)), axis=1),
+    "medians": tc.median(B, axis=0) * tc.quantile(z, 0.3),
+    "largest": z[tc.argmax(z * z)] * tc.ones(1),
+    "t1": tc.sort(tc.var("t2", "t1")) * tc.sum(tc.ones("t1")),
+}
+
+
+def orders() -> Named:
+    data = {
+        "B": rng.normal(size=(4, 3)), "z": rng.normal(size=4), "t2": rng.normal(size=3), "t1": 3,
+        **DATA, **EXTENTS,
+    }  # fmt: skip
+    for name, e in ORDERS.items():
+        free = [x for x, of in e.variables.items() if not of.integral]
+        wanted = {"value": e} | {f"gradient by {x}": tc.grad(tc.sum(e * e), x) for x in free}
+        chosen = {x: data[x] for x in (*e.variables, *dimensions([bare(e)])) if x in data}
+        yield name, Program(wanted, chosen)
+
+
+def gammas() -> Named:
+    """Between poles on the left of 0."""
+    at = np.array([-0.5, -2.5, -2.25, -1000.75, 3.5])
+    x = tc.var("x", "n")
+    for order in (1, 2, 3):
+        yield f"polygamma of order {order}", Program({"value": tc.polygamma(order, x)}, {"x": at})
+
+
 GROUPS: dict[str, Callable[[], Named]] = {
     f.__name__: f
-    for f in (derivatives, matrix_functions, loops, endings, places, joining, entries, rows, axes)
-}
+    for f in (
+        derivatives, matrix_functions, loops, endings, places, joining, entries, rows, axes, orders,
+        gammas,
+    )
+}  # fmt: skip
 
 
 def programs(group: str) -> dict[str, Program]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -137,3 +138,31 @@ SHOWN = {
 def test_places_are_shown_as_a_person_writes_them(text: str) -> None:
     x = tc.var("x", "n")
     assert str(tc.compress(tc.jacobian(SHOWN[text](x), x))).startswith(f"H[i,j] = {text}   shape")
+
+
+NESTED: dict[str, Callable[[tc.Expr], tc.Expr]] = {
+    "second differences": lambda x: tc.sum(tc.exp(tc.diff(x, 2))),
+    "neighbours in a ring": lambda x: tc.sum((tc.roll(x, 1) - x) ** 4),
+    "a ring by parts": lambda x: tc.sum(tc.exp(tc.concatenate([x[1:], x[:1]]) - x)),
+    "central differences": lambda x: tc.sum(tc.exp(tc.gradient(x))),
+    "slices of slices": lambda x: tc.sum(tc.exp(x[1:])[:-2] * tc.sin(x[2:-1])),
+}
+
+
+@pytest.mark.parametrize("name", NESTED)
+def test_bands_inside_of_bands_are_bands(name: str) -> None:
+    x = tc.var("x", "n")
+    H = tc.hessian(NESTED[name](x), x)
+    for n in (4, 5, 9):
+        at = np.random.default_rng(n).normal(size=n)
+        held = tc.compile(H, structured=True)(x=at)
+        np.testing.assert_allclose(held.todense(), numerical_hessian(NESTED[name], at), atol=1e-5)
+    large = tc.compile(H, structured=True)(x=np.linspace(0, 1, 20_000))
+    assert large.nbytes < 20_000 * 8 * 50
+
+
+def numerical_hessian(build: Callable[[tc.Expr], tc.Expr], at: np.ndarray) -> np.ndarray:
+    """Differences of gradients, which are no matrices."""
+    gradient = tc.grad(build(tc.var("x", "n")), "x")
+    steps = 1e-5 * np.eye(len(at))
+    return np.array([(gradient(x=at + h) - gradient(x=at - h)) / 2e-5 for h in steps])

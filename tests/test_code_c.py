@@ -102,7 +102,10 @@ def symbols(kind: str) -> tuple[str, ...]:
 TABLES: dict[str, Callable[[], list[Job]]] = {
     "cases": of_cases, "places": of_places, "loops": of_loops, "entries": of_entries,
     "linear algebra": of_linear_algebra,
-    **{group: partial(of_programs, group) for group in ("rows", "axes", "joining", "endings")},
+    **{
+        group: partial(of_programs, group)
+        for group in ("rows", "axes", "joining", "endings", "orders", "gammas")
+    },
 }  # fmt: skip
 
 

@@ -224,6 +224,8 @@ def test_a_window_that_stands_twice_is_made_once() -> None:
         (X.T, 1),
         ((X @ T.T).T, 0),
         (x[::-1], 1),
+        (tc.reshape(X, ("m*n",)), 1),
+        (tc.reshape(tc.exp(X), ("m*n",)), 0),
     ],
     ids=str,
 )

@@ -6,7 +6,7 @@ j = i + k. Then only the entries for i and k are held, and an integer table give
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from typing import Any
 
 from ..graph.extent_forms import is_nonnegative
@@ -64,10 +64,11 @@ def _affine_terms(e: Expr) -> list[tuple[Coef, int | None]] | None:
 
 
 class _Solvable(NamedTuple):
-    """An equality solved for an output label; the least one is used first.
+    """An equality solved for a label of the output, or one that is summed; the least one is first.
 
     Attributes
     ----------
+    summed : bool
     unsure : bool
         Whether the value may leave the extent of the label.
     occurs : bool
@@ -79,6 +80,7 @@ class _Solvable(NamedTuple):
         The equality.
     """
 
+    summed: bool
     unsure: bool
     occurs: bool
     label: int
@@ -91,6 +93,7 @@ def banded(
 ) -> tuple[list[LabelledExpr], dict[int, Table]]:
     """Operands without those output labels that equalities determine, and tables for these.
 
+    Summed labels are what equalities say, too: a band inside of bands is one band.
     Adds new labels to `extents`.
     """
     others = [(op, word) for op, word in operands if not indicates(op)]
@@ -101,7 +104,10 @@ def banded(
             guards += conditions(op.params, word)
             accesses += [a._replace(form=renamed(a.form, word)) for a in op.params[2]]
     forms: dict[int, Affine] = {}
-    while (chosen := _next_solvable(guards, others, set(out) - forms.keys(), extents)) is not None:
+    outer, held = set(out), set[int]()
+    while (
+        chosen := _next_solvable(guards, others, outer, forms.keys(), held, extents)
+    ) is not None:
         label, form = chosen.label, chosen.form
         guards.remove(chosen.guard)
         if chosen.unsure:
@@ -109,12 +115,14 @@ def banded(
         if chosen.occurs:
             fresh = max(extents) + 1
             extents[fresh] = extents[label]
+            held.add(fresh)
             others = [(op, tuple([fresh if k == label else k for k in w])) for op, w in others]
             guards.append(Constraint(index(fresh) - form, True))
         value = {f"#{label}": form}
         guards = [g.substitute(value) for g in guards]
         accesses = [a._replace(form=a.form.substitute(value)) for a in accesses]
-        forms = {k: f.substitute(value) for k, f in forms.items()} | {label: form}
+        forms = {k: f.substitute(value) for k, f in forms.items()}
+        forms |= {} if chosen.summed else {label: form}
     for g in guards:
         others += indicator(extents, [g])
     if accesses:
@@ -125,26 +133,32 @@ def banded(
 def _next_solvable(
     guards: Iterable[Guard],
     others: Iterable[LabelledExpr],
-    outer: set[int],
+    outer: Set[int],
+    solved: Set[int],
+    held: Set[int],
     extents: Mapping[int, Extent],
 ) -> _Solvable | None:
+    """The first equality to solve; where one says what is `held`, the operands have it."""
     occurs = {label for _, word in others for label in word}
     found = []
     for g in guards:
         if not isinstance(g, Constraint) or not g.equality:
             continue
         for name, c in g.form.terms:
-            label = label_of(name)
-            if label in outer and abs(c) == 1:
-                form = (Affine.of(name) * c - g.form) * c
-                sure = all(
-                    _is_nonnegative(side.form, extents) for side in _in_range(form, extents[label])
-                )
-                # A form in several summed labels that leaves the array is no shorter than it.
-                summed = [k for k in labels_among(form.names) if k not in outer]
-                if sure or len(summed) <= 1:
-                    found.append(_Solvable(not sure, label in occurs, label, form, g))
-    return min(found, key=lambda choice: choice[:3], default=None)
+            label, summed = label_of(name), label_of(name) not in outer
+            if label is None or label in solved or label in held or abs(c) != 1:
+                continue
+            form = (Affine.of(name) * c - g.form) * c
+            others_of = labels_among(form.names)
+            if summed and held & {*others_of}:
+                continue
+            ends = _in_range(form, extents[label])
+            sure = all(_is_nonnegative(end.form, extents) for end in ends)
+            # A form in several summed labels that leaves the array is no shorter than it.
+            short = len([k for k in others_of if k not in outer or k in solved]) <= 1
+            if sure or (short and not (summed and label in occurs)):
+                found.append(_Solvable(summed, not sure, label in occurs, label, form, g))
+    return min(found, key=lambda choice: choice[:4], default=None)
 
 
 def _in_range(form: Affine, extent: Extent) -> list[Constraint]:

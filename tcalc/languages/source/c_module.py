@@ -35,7 +35,7 @@ from .c_rows import by_rows_together, turned_ahead
 from .c_schedule import in_place_last
 from .c_tiles import by_parts
 from .c_values import Value, value
-from .c_words import KEYWORDS, LIBRARY, OWN
+from .c_words import FLOATS, KEYWORDS, LIBRARY, OWN
 from .c_writer import Writer
 from .language import FunctionText
 
@@ -75,7 +75,7 @@ def routines() -> dict[str, str]:
     return loaded(ROUTINES)
 
 
-RESERVED = frozenset([*KEYWORDS, *LIBRARY, *OWN, *routines()])
+RESERVED = frozenset([*KEYWORDS, *LIBRARY, *FLOATS, *OWN, *routines()])
 
 
 def leaves(result: Value) -> list[tuple[str, Value]]:

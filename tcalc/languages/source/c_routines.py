@@ -51,7 +51,7 @@ def _called(language: Writer, op: Operator, args: Sequence[Value]) -> Value:
     if row.over is not None and row.core[first] < 0:
         cores[first] = len(args[first].shape)
     whole = args[first]
-    copies = [] if row.over is None else [language.filled(whole.shape, whole, rows=True)]
+    copies = [] if row.over is None else [language.filled(whole.shape, whole, "", "real", True)]
     args = [
         copies[0] if k == row.over else _contiguous(language, a, core)
         for k, (a, core) in enumerate(zip(args, cores, strict=True))
@@ -116,14 +116,14 @@ def _first(v: Value, index: Sequence[str]) -> Code:
 
 
 def _contiguous(language: Writer, v: Value, core: int) -> Value:
-    """The array, its last axes row by row in memory; a number as an array of one."""
+    """Numbers in an array, its last axes row by row in memory; a number as an array of one."""
     if v.memory is not None:
         rows = in_memory("", v.shape[len(v.shape) - core :]).memory
         if rows and v.memory.strides[len(v.shape) - core :] == rows.strides:
             return v
     shape = v.shape or ("1",)
     given = pulled(shape, lambda index: entry_of(v, index))
-    return language.filled(shape, given, rows=True)
+    return language.filled(shape, given, kind="real", rows=True)
 
 
 def _pointer(v: Value, index: Sequence[str]) -> str:

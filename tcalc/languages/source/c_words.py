@@ -27,4 +27,12 @@ LIBRARY = (
     "puts", "read", "write", "open", "close", "stat", "time", "clock", "rand", "srand",
     "system", "getenv", "atexit",
 )  # fmt: skip
-OWN = ("real", "work", "status", "REAL_EPSILON", "SINGLE", "CBLAS", "COMPLEX", "INLINED", "SELDOM")
+FLOATS = tuple(
+    f"{kind}_{name}"
+    for kind in ("FLT", "DBL", "LDBL")
+    for name in ("MAX", "MIN", "EPSILON", "DIG", "MANT_DIG", "MAX_EXP", "MIN_EXP", "TRUE_MIN")
+)
+OWN = (
+    "real", "REAL", "work", "status", "REAL_EPSILON", "SINGLE", "CBLAS", "COMPLEX", "INLINED",
+    "SELDOM",
+)  # fmt: skip

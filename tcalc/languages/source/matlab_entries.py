@@ -115,7 +115,15 @@ function y = polygamma(n, x)
   y = x;
   for order = unique(n(:))'
     chosen = n == order;
-    y(chosen) = psi(order, x(chosen));
+    y(chosen) = psi(order, abs(x(chosen)));
+    chosen = chosen & x < 0;
+    if order == 0
+      y(chosen) = psi(x(chosen));
+    else
+      below = -x(chosen) - floor(-x(chosen));
+      past = psi(order, below) - psi(order, 1 - x(chosen));
+      y(chosen) = psi(order, 1 - below) - (-1) ^ order * past;
+    end
   end
 end
 """,

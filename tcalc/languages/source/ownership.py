@@ -84,6 +84,8 @@ class Ownership:
         if isinstance(root, Einsum) and not root.summed and len(root.args) == 1:
             turned = sorted(root.out) == sorted(root.labels[0]) and len(set(root.out)) == root.ndim
             array = root.args[0] if turned and root.coef == ONE else root
+        elif isinstance(root, Apply) and root.op.meaning.regroups:
+            array = root.args[0]
         alone = not self.shared(root) and not self.shared(array)
         return alone and id(array) in self.fresh and array.ndim > 0
 

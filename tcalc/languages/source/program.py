@@ -108,7 +108,7 @@ class SourceProgram(Sums):
         self.around = around
         mine = {self.names[v.name]: v for v in self.variables.values()}
         taken = language.reserved.union(self.names.values())
-        own = FunctionScope(mine, taken, prefix, language.start)
+        own = FunctionScope(mine, taken, prefix, language.start, dimensions(self.roots))
         own.known = self.sizes
         self.scope: FunctionScope = own if around is None else around.scope
         self.language = language(self.scope, around is not None)
@@ -340,8 +340,8 @@ class SourceProgram(Sums):
             return language.constant(code)
         if all(c.weak for c in args):
             return language.scalar(code)
-        truth = op.meaning.range == (0.0, 1.0) and not any(op.meaning.partials)
-        return language.truth(code) if truth else code
+        code = language.truth(code) if op.meaning.truth else code
+        return replace(code, view=True) if op.meaning.regroups else code
 
     def operator(self, node: Apply) -> Operator:
         op = node.op

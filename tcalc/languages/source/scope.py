@@ -35,6 +35,10 @@ class FunctionScope:
         What no name may be.
     prefix : str
         Temporaries are this and a number, behind further letters where that is taken.
+    start : str
+        What stands before names that begin with none of the letters of ASCII.
+    dims : iterable of str
+        The dimensions that may be named.
 
     Attributes
     ----------
@@ -59,7 +63,12 @@ class FunctionScope:
     """
 
     def __init__(
-        self, variables: Mapping[str, Var], reserved: Collection[str], prefix: str, start: str
+        self,
+        variables: Mapping[str, Var],
+        reserved: Collection[str],
+        prefix: str,
+        start: str,
+        dims: Iterable[str] = (),
     ) -> None:
         self.lines: list[str] = []
         self.refused: list[str] = []
@@ -73,7 +82,7 @@ class FunctionScope:
         self.variables = variables
         self.start = start
         self.taken = {*variables, *reserved}
-        self.prefix = unlike(prefix, self.taken, "t")
+        self.prefix = unlike(prefix, {*self.taken, *[plain(dim, start) for dim in dims]}, "t")
         self.temporaries: dict[str, int] = {}  # where the statements of each begin
 
     def fresh(self) -> str:

@@ -64,28 +64,39 @@ static double digamma(double x)
            z * (691.0 / 32760 - z / 12))))));
 }
 
-/* The derivative of order n of digamma: n! times the sum of (x + k)^-(n + 1), signed, its end by
-   Euler and Maclaurin. */
-static double polygamma(double n, double x)
+/* The sum of (x + k)^-s over k = 0, 1, …, its end by Euler and Maclaurin. */
+static double hurwitz_zeta(double s, double x)
 {
     static const double bernoulli[] = {1.0 / 6, -1.0 / 30, 1.0 / 42, -1.0 / 30, 5.0 / 66,
                                        -691.0 / 2730, 7.0 / 6, -3617.0 / 510, 43867.0 / 798};
-    double sum = 0, s = n + 1, term;
-    if (n == 0)
-        return digamma(x);
-    if (n < 0 || n != floor(n) || (x < 0 && x != floor(x)))
-        return NAN;
-    if (x <= 0)
-        return INFINITY;
-    for (; x < n + 16; x++)
+    double sum = 0, term;
+    for (; x < s + 15; x++)
         sum += pow(x, -s);
-    sum += pow(x, -n) / n + pow(x, -s) / 2;
+    sum += pow(x, 1 - s) / (s - 1) + pow(x, -s) / 2;
     term = s / 2 * pow(x, -s - 1);
     for (int k = 1; k < 10; k++) {
         sum += bernoulli[k - 1] * term;
         term *= (s + 2 * k - 1) * (s + 2 * k) / ((2 * k + 1.0) * (2 * k + 2.0) * x * x);
     }
-    return (fmod(n, 2.0) == 1 ? 1 : -1) * tgamma(s) * sum;
+    return sum;
+}
+
+/* The derivative of order n of digamma: n! times the sum of (x + k)^-(n + 1), signed. Of a negative
+   x, the terms below 0 are a sum of positive ones that ends. */
+static double polygamma(double n, double x)
+{
+    const double s = n + 1, sign = fmod(n, 2.0) == 1 ? 1 : -1;
+    if (n == 0)
+        return digamma(x);
+    if (n < 0 || n != floor(n) || isnan(x))
+        return NAN;
+    if (x <= 0 && x == floor(x))
+        return INFINITY;
+    if (x > 0)
+        return sign * tgamma(s) * hurwitz_zeta(s, x);
+    const double below = -x - floor(-x);
+    return sign * tgamma(s) * (hurwitz_zeta(s, 1 - below) +
+                               sign * (hurwitz_zeta(s, below) - hurwitz_zeta(s, 1 - x)));
 }
 
 static inline double ndtr(double x)
