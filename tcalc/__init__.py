@@ -60,6 +60,7 @@ with _resting_collector(lasting=True):
     from .support.errors import MemoryLimitError as MemoryLimitError
     from .support.errors import ParseError as ParseError
     from .support.errors import PartitionError as PartitionError
+    from .support.errors import RangeError as RangeError
     from .support.errors import ShapeError as ShapeError
     from .support.errors import TraceError as TraceError
     from .support.errors import UnsupportedError as UnsupportedError

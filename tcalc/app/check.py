@@ -7,7 +7,7 @@ alone determine, by interpolation at a few points around 0. It uses nothing symb
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -19,7 +19,9 @@ from ..graph.extents import extent_of
 from ..graph.nodes import Derivative, Expr, Var, dimensions
 from ..graph.properties import direction, sample
 from ..run.compile import compile
-from ..support.errors import Error, RangeError
+from ..support.byte_counts import show_bytes
+from ..support.errors import Error, MemoryLimitError, RangeError
+from ..support.machine import machine_memory
 from ..support.records import NamedTuple
 
 #: Points with smooth lines that are wanted, points that are tried, and lines through each.
@@ -28,6 +30,8 @@ POINTS, MAX_POINTS, DIRECTIONS = 3, 12, 3
 TOLERANCES = (1e-7, 1e-5, 1e-6, 1e-4)
 #: Distances of the nodes along a line.
 STEP_SIZES = (0.08, 0.02, 0.005)
+#: Arrays like the data that exist at one time.
+COPIES = 20
 
 
 class Report(NamedTuple):
@@ -85,8 +89,14 @@ def check(e: Expr, wrt: Any, order: int = 1, mode: str = "auto", seed: int = 0) 
     Error
         Where no random data give finite values, or values are not smooth along random lines.
     ValueError
-        Of another order, or without a variable.
+        Of another order, or without a variable; MemoryLimitError where random data do not fit.
+    TypeError
+        Of anything but one expression.
     """
+    if not isinstance(e, Expr):
+        raise TypeError(f"one expression is checked, not {type(e).__name__}")
+    if not isinstance(seed, int | np.integer) or seed < 0:
+        raise ValueError(f"seed= is a whole number from 0 on, not {seed!r}")
     if not 1 <= check_order(order) <= 4:
         raise ValueError(
             f"order {order}: derivatives of order 1 to 4 can be checked; numerical differentiation,"
@@ -98,6 +108,7 @@ def check(e: Expr, wrt: Any, order: int = 1, mode: str = "auto", seed: int = 0) 
     root = derivative(e, wrt, order, mode)
     known = {**e.variables, **{x.name: x for x in wrt}}
     sizes = {name: 2 + k % 4 for k, name in enumerate(dimensions([e, *wrt]))}
+    _check_fits(known.values(), sizes)
     value, slope = compile(e, backend="numpy"), compile(root, backend="numpy")
     rng = np.random.default_rng(seed)
     tolerance = TOLERANCES[order - 1]
@@ -115,6 +126,17 @@ def check(e: Expr, wrt: Any, order: int = 1, mode: str = "auto", seed: int = 0) 
     if not lines:
         raise Error("values along random lines are not smooth enough for numerical derivatives")
     return Report(worst, tolerance, lines, sizes)
+
+
+def _check_fits(variables: Iterable[Var], sizes: Mapping[str, int]) -> None:
+    """Refuse data of which the copies on a line would not fit into memory."""
+    need = COPIES * 8 * sum([math.prod(extent_of(n, sizes) for n in x.shape) for x in variables])
+    have = machine_memory()
+    if have is not None and need > have:
+        raise MemoryLimitError(
+            f"a check on random data of these extents needs {show_bytes(need)}, "
+            f"{show_bytes(have)} available; declare smaller ones"
+        )
 
 
 def _direction(rng: np.random.Generator, at: Any, x: Var) -> Any:

@@ -47,6 +47,9 @@ NOBODY_READS = 128 + 13
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; the return value is the exit status."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by who began the program
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
     try:
         return _status(argv)
     except BrokenPipeError:
@@ -71,7 +74,7 @@ def _status(argv: Sequence[str] | None) -> int:
     except BrokenPipeError:
         raise
     except (Error, ValueError, TypeError, OSError) as problem:
-        print(f"tcalc: {problem}", file=sys.stderr)
+        print(f"tcalc: {_told(problem)}", file=sys.stderr)
         return BAD_INPUT
     except MemoryError:
         print("tcalc: not enough memory for arrays of these extents", file=sys.stderr)
@@ -79,6 +82,13 @@ def _status(argv: Sequence[str] | None) -> int:
     except KeyboardInterrupt:
         print("tcalc: interrupted", file=sys.stderr)
         return 130
+
+
+def _told(problem: Exception) -> str:
+    """What a message says; of files their name first, and not the number of the error."""
+    if isinstance(problem, OSError) and problem.filename and problem.strerror:
+        return f"{problem.filename}: {problem.strerror}"
+    return str(problem)
 
 
 def _quoted_expressions(argv: list[str]) -> list[str]:
@@ -157,10 +167,14 @@ def _parser() -> argparse.ArgumentParser:
 
     serve = command("serve", _serve, "serve the web form")
     serve.add_argument("--host", default="127.0.0.1", help="address to listen on")
-    serve.add_argument("--port", type=int, default=8000)
     serve.add_argument(
-        "--proxies", default="", help="addresses of proxies that are believed who asks, as a,b"
+        "--port", type=_port, default=8000, help="port to listen on, 8000 unless stated"
     )
+    serve.add_argument(
+        "--proxies",
+        default="",
+        help="addresses, as a,b, of proxies whose word for who asks is taken",
+    )  # fmt: skip
 
     command("demo", _demo, "the main job on real data: logistic regression, matrix factorisation")
     return parser
@@ -171,7 +185,9 @@ def _expression_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--wrt", action="append", type=_names, help="variable, or several as a,b; may stand again"
     )
-    parser.add_argument("--order", type=int, default=1)
+    parser.add_argument(
+        "--order", type=int, default=1, help="order of the derivative, 1 unless stated"
+    )
     parser.add_argument("--mode", default="auto", choices=("auto", *MODES))
     parser.add_argument("--language", default="matrix", choices=sorted(READERS))
     parser.add_argument(
@@ -188,7 +204,10 @@ def _limit(text: str) -> tuple[str, float]:
     name, _, value = text.partition("=")
     if name not in LIMITS:
         raise argparse.ArgumentTypeError(f"limits are {', '.join(LIMITS)}, such as nodes=1e6")
-    return name, float(value)
+    try:
+        return name, float(value)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{name}={value}: expected a number") from None
 
 
 def _names(text: str) -> list[str]:
@@ -201,8 +220,14 @@ def _wrt(arguments: Any) -> list[str]:
 
 
 def _seed(text: str) -> int:
-    if int(text) < 0:
-        raise argparse.ArgumentTypeError("a seed is a whole number from 0 on")
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"a seed is a whole number from 0 on, not {text}")
+    return int(text)
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or int(text) >= 2**16:
+        raise argparse.ArgumentTypeError(f"a port is a whole number from 0 to 65535, not {text}")
     return int(text)
 
 

@@ -65,7 +65,7 @@ def _logistic(X: Any, y: Any, model: Any) -> bool:
 
 
 def _modes(f: Expr, data: dict[str, Any], sizes: dict[str, int]) -> None:
-    table = explain(f, "w", 2, **sizes)
+    table = explain(f, "w", 2, sizes=sizes)
     print("   mode            predicted operations   peak memory   measured")
     for row in table.rows:
         step = compile(hessian(f, "w", row.mode))

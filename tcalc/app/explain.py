@@ -14,13 +14,13 @@ from ..graph import trees
 from ..graph.extents import NOMINAL, show_shape
 from ..graph.nodes import Derivative, Expr, Var, dimensions, postorder
 from ..graph.normal import bare
-from ..graph.variables import canonical_name, check_sizes
+from ..graph.variables import canonical_name, check_sizes, checked_extent
 from ..partition.split import row_axes, split
 from ..plan.lowering.candidates import chosen
 from ..plan.lowering.make import make_plan
 from ..rules.strategy import simplify
 from ..run.backends import backend_row
-from ..run.binding import argument_names, checked_extent
+from ..run.binding import argument_names
 from ..run.limits import within
 from ..support import html
 from ..support.byte_counts import read_bytes, show_bytes
@@ -148,7 +148,8 @@ def explain(
     over: Any = (),
     backend: Any = None,
     memory_limit: int | str | None = None,
-    **sizes: int,
+    sizes: Mapping[str, int] | None = None,
+    **more: int,
 ) -> Explanation:
     """Modes side by side: nodes, steps, predicted operations and peak memory; rewrites that fired.
 
@@ -168,8 +169,10 @@ def explain(
     memory_limit : int or str, optional
         As of `compile`: of plans that would take more, those with checkpoints in their loops are
         shown, where these take less.
-    **sizes : int
-        Extents of dimensions; the others count 100.
+    sizes : mapping, optional
+        Extents of dimensions by their names; the others count 100.
+    **more : int
+        The same by keyword.
 
     Returns
     -------
@@ -191,7 +194,8 @@ def explain(
     fired: Counter[str] = Counter()
     for root in {leaf: None for source in sources for leaf in trees.leaves(source.of)}:
         simplify(bare(root), fired)
-    known = all_sizes(parts, sizes)
+    given = {**(sizes or {}), **more}
+    known = all_sizes(parts, given)
     row = backend_row(backend or "numpy")
     choose = partial(chosen, sizes=known, machine=row.machine)
     rows, shapes, remarks = [], [], dict[str, None]()
@@ -210,7 +214,7 @@ def explain(
         shapes = [show_shape(r.shape) for r in roots]
     shape = " and ".join(shapes)
     what = f"derivative of order {' and '.join(map(str, orders))}" if any(orders) else "value"
-    guessed = [name for name in known if name not in sizes]
+    guessed = [name for name in known if name not in given]
     note = f" ({', '.join(guessed)} taken as {NOMINAL})" if guessed else ""
     at = ", ".join(f"{name} = {extent}" for name, extent in known.items())
     title = f"{what}, shape {shape}" + (f", at {at}" if at else "")

@@ -10,13 +10,13 @@ import numpy as np
 from ..backends.interface import BackEnd
 from ..graph.nodes import Derivative, Expr
 from ..graph.subspaces import projected
+from ..graph.variables import checked_extent
 from ..partition.found import ByRows, Known
 from ..partition.passes import Passes
 from ..partition.split import row_axes, split
 from ..run.binding import (
     absent,
     by_name,
-    checked_extent,
     is_weak,
     to_array,
 )

@@ -202,6 +202,7 @@ class Compressed:
         ('n', 'k')
         """
         e, row = as_expr(g), self.shape[: len(self.shape) - self.columns]
+        self._check_square()
         if e.shape[: len(row)] != row:
             raise ShapeError(
                 f"solve with a tensor of shape {show_shape(self.shape)}: the right-hand side has "
@@ -213,10 +214,13 @@ class Compressed:
         """The logarithm of the absolute value of the determinant, as `solve` has the solution."""
         return self._formula(sizes).logdet()
 
+    def _check_square(self) -> None:
+        if self.shape != self.shape[: len(self.shape) - self.columns] * 2:
+            raise ShapeError(f"tensors of shape {show_shape(self.shape)} are not square")
+
     def _formula(self, sizes: Mapping[str, int] | None) -> Formula:
         row = self.shape[: len(self.shape) - self.columns]
-        if self.shape != row * 2:
-            raise ShapeError(f"tensors of shape {show_shape(self.shape)} are not square")
+        self._check_square()
         if any(v.properties for _, v in self.slots):
             raise UnsupportedError("no formula solves inside properties of variables")
         everything = {**dict.fromkeys(named_extents(self), NOMINAL), **(sizes or {})}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import unicodedata
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
@@ -153,3 +154,11 @@ def check_sizes(roots: Iterable[Expr], sizes: Iterable[str]) -> None:
         are = "are no dimensions" if unknown[1:] else "is no dimension"
         listed = ", ".join(known) or "it has none"
         raise TypeError(f"{', '.join(unknown)} {are} of the expression ({listed})")
+
+
+def checked_extent(name: str, value: Any) -> int:
+    """The extent that a user gives to a dimension, checked."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0:
+        what = f"{name} is a dimension; its extent is a whole number"
+        raise TypeError(f"{what}, not {clipped_repr(value)}")
+    return whole_number(value)

@@ -281,6 +281,10 @@ def newton(
     if not isinstance(f, Expr):
         raise TypeError(f"newton minimises an expression, not {type(f).__name__}")
     check_options("newton", ("tolerance", "max_steps", "callback"), options)
+    if not isinstance(tolerance, int | float | np.number) or not 0 <= tolerance < np.inf:
+        raise ValueError(f"newton: tolerance= is a number from 0 on, not {tolerance!r}")
+    if not isinstance(max_steps, int | np.integer) or max_steps < 0:
+        raise ValueError(f"newton: max_steps= is a whole number from 0 on, not {max_steps!r}")
     begin = by_name(start, "the start")
     done, steps = "", 0
     with Progress("newton") as progress:

@@ -333,7 +333,10 @@ def norm(a: object, ord: int | float | str | None = None, axis: Axis = None) -> 
         return max(arithmetic.sum(abs(e), summed), other - (other > summed))
     if len(axes) == 1 and isinstance(ord, int | float | np.integer | np.floating):
         return _norm_by_powers(e, int(ord) if float(ord).is_integer() else float(ord), axes)
-    raise UnsupportedError(f"norm of order {ord!r} over {len(axes)} axes is not offered")
+    raise UnsupportedError(
+        f"norm of order {ord!r} over {len(axes)} axes is not offered; over one axis any number is, "
+        "over two 'fro', 'nuc', 1, 2 and inf"
+    )
 
 
 def _norm_by_powers(e: Expr, ord: int | float, axes: list[int]) -> Expr:

@@ -6,10 +6,13 @@ sum_k (a_ik - b_jk)^2 is made of a matrix product and two sums of squares.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
-from math import prod
+from itertools import combinations_with_replacement
+from math import comb, factorial, prod
 
 from ..graph.applications import rewritten
+from ..graph.extents import number
 from ..graph.nodes import Add, Derivative, Einsum, Expr, intern
 from ..graph.normal import add, bare, distribute, einsum
 from ..graph.subspaces import Slot
@@ -17,9 +20,10 @@ from ..graph.sums import flattened
 from ..ops.arithmetic import as_expr
 from ..ops.elementwise import whole_power
 from ..support.errors import UnsupportedError
+from .strategy import simplify
 
-#: How many terms one product may become.
-MAX_EXPANDED_TERMS = 10_000
+#: How many terms one product may become, and a power how many factors of terms.
+MAX_EXPANDED = 10_000
 
 
 def expand(e: object) -> Expr:
@@ -41,7 +45,7 @@ def expand(e: object) -> Expr:
     Raises
     ------
     UnsupportedError
-        Where one product would become more than 10,000 terms.
+        Where one product would become more than 10,000 terms, or a power as many factors of terms.
 
     Examples
     --------
@@ -66,14 +70,19 @@ def _itself(value: Expr, slots: Iterable[Slot]) -> Expr:
 
 
 def _repeated(e: Expr) -> Expr:
-    """A whole power of a sum as a product."""
+    """A whole power of a sum by the multinomial theorem."""
     found = whole_power(e)
     if found is None or not isinstance(found[0], Add):
         return e
     base, times = found
-    _checked(len(_terms(base)) ** min(times, MAX_EXPANDED_TERMS.bit_length()), e)
-    axes = range(e.ndim)
-    return einsum([base] * times, [axes] * times, axes)
+    terms, axes = _terms(base), range(e.ndim)
+    _checked(comb(times + len(terms) - 1, times) * times if times < MAX_EXPANDED else times, e)
+    made = []
+    for chosen in combinations_with_replacement(range(len(terms)), times):
+        coef = factorial(times) // prod(map(factorial, Counter(chosen).values()))
+        factors = [terms[k] for k in chosen]
+        made.append(simplify(einsum(factors, [axes] * times, axes, number(coef))))
+    return add(made)
 
 
 def _distributed(e: Expr) -> Expr:
@@ -90,7 +99,7 @@ def _terms(e: Expr) -> list[Expr]:
 
 
 def _checked(count: int, e: Expr) -> None:
-    if count > MAX_EXPANDED_TERMS:
+    if count > MAX_EXPANDED:
         raise UnsupportedError(
-            f"expand: {e!s:.60} would become more than {MAX_EXPANDED_TERMS:,} terms"
+            f"expand: {e!s:.60} would become more than {MAX_EXPANDED:,} terms or factors"
         )

@@ -13,13 +13,12 @@ from ..graph.declarations import declared
 from ..graph.extents import Shape, extent_names, extent_of, show_shape, solved_for
 from ..graph.nodes import Expr, Var
 from ..graph.properties import Property, checked_properties, holds
-from ..graph.variables import canonical_name, check_shape, is_masked
+from ..graph.variables import canonical_name, check_shape, checked_extent, is_masked
 from ..support.arrays import AnyArray, Array
 from ..support.errors import DeclarationError, ShapeError
 from ..support.lazy_arrays import in_blocks, is_lazy
 from ..support.namespaces import is_sparse, on_device
 from ..support.records import NamedTuple
-from ..support.whole_numbers import clipped_repr, whole_number
 
 _PYTHON_NUMBERS = (int, float, bool)
 
@@ -227,14 +226,6 @@ def _own(value: Any, name: str) -> Any:
 def is_weak(value: Any) -> bool:
     """Is it a number of Python's, which takes the dtype of the arrays in an operation?"""
     return type(value) in _PYTHON_NUMBERS
-
-
-def checked_extent(name: str, value: Any) -> int:
-    """The extent that a user gives to a dimension, checked."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0:
-        what = f"{name} is a dimension; its extent is a whole number"
-        raise TypeError(f"{what}, not {clipped_repr(value)}")
-    return whole_number(value)
 
 
 # --- dimensions -----------------------------------------------------------------------------------

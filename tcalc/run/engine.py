@@ -16,6 +16,7 @@ from ..calculus.respelling import respelled
 from ..graph.extents import NOMINAL
 from ..graph.nodes import Const, Derivative, Expr, dimensions, postorder, variables
 from ..graph.subspaces import projected
+from ..graph.variables import checked_extent
 from ..plan.failures import StepError, explained
 from ..plan.lowering.candidates import chosen, plan_as_spelled
 from ..plan.lowering.make import make_plan
@@ -35,7 +36,6 @@ from .binding import (
     by_name,
     cancelled,
     check_properties,
-    checked_extent,
     held_entries,
     is_weak,
     to_array,

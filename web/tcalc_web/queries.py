@@ -155,7 +155,7 @@ def _derived(query: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
     by = wrt[0] if len(wrt) == 1 else tuple(wrt)
     result = tc.derivative(e, by, order, mode) if order else e
     sizes = query["sizes"]
-    explained = tc.explain(e, by, order, **sizes) if order else tc.explain(e, **sizes)
+    explained = tc.explain(e, by if order else None, order, sizes=sizes)
     single = isinstance(result, tc.Expr)
     reply: dict[str, Any] = {
         "shape": list(result.shape) if single else None,

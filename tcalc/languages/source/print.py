@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from operator import index
 from typing import Any
 
 from ...calculus.transforms import jacobian
 from ...graph.nodes import Derivative, Expr
 from ...graph.trees import leaves
-from ...graph.variables import canonical_name, check_sizes
+from ...graph.variables import canonical_name, check_sizes, checked_extent
 from ..index.formula import legible
 from .program import SourceProgram
 from .registry import LANGUAGES
@@ -84,7 +83,7 @@ def to_code(
     if language not in tuple(LANGUAGES):
         raise ValueError(f"no language {language!r}; one of {', '.join(LANGUAGES)}")
     spelling = LANGUAGES[language]
-    sizes = {name: index(size) for name, size in (sizes or {}).items()}
+    sizes = {name: checked_extent(name, size) for name, size in (sizes or {}).items()}
     name = function_name(name, spelling.reserved)
     program = SourceProgram(spelling, e, sizes=sizes)
     check_sizes([leaf for leaf in leaves(e) if isinstance(leaf, Expr)], sizes)
