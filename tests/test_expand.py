@@ -48,12 +48,7 @@ def test_distances_need_no_array_of_three_axes() -> None:
 
 
 def test_too_many_terms() -> None:
-    for e in (
-        (X + Y) ** 100,
-        (X + Y) ** 1e9,
-        (X + Y + 1) ** 30,
-        (X * Y + X + 1) ** 8 * (X + Y) ** 90,
-    ):
+    for e in ((X + Y) ** 100, (X + Y) ** 1e9, (X + Y + 1) ** 30):
         with pytest.raises(tc.UnsupportedError, match="more than 10,000 terms"):
             tc.expand(e)
 
@@ -63,8 +58,8 @@ def test_powers_have_the_terms_that_are_left() -> None:
     found = tc.expand((2 * a + 1) ** 14)
     assert [str(found).count(f"a^{k}") > 0 for k in range(2, 15)] == [True] * 13
     np.testing.assert_allclose(found(a=0.3), 1.6**14, rtol=1e-13)
-    at = {"X": np.full((2, 3), 0.4), "Y": np.full((2, 3), -0.7)}
-    np.testing.assert_allclose(tc.expand((X + Y + 1) ** 9)(at), np.full((2, 3), 0.7**9), rtol=1e-10)
+    at = {"x": [0.4, 0.2], "y": [-0.7, 0.3]}
+    np.testing.assert_allclose(tc.expand((X + Y + 1) ** 9)(at), [0.7**9, 1.5**9], rtol=1e-10)
 
 
 def test_powers_that_are_not_whole_stay() -> None:
