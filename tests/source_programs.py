@@ -244,6 +244,7 @@ def gammas() -> Named:
     x = tc.var("x", "n")
     for order in (1, 2, 3):
         yield f"polygamma of order {order}", Program({"value": tc.polygamma(order, x)}, {"x": at})
+    yield "betaln", Program({"value": tc.betaln(x, 2.25)}, {"x": at[:2]})
 
 
 GROUPS: dict[str, Callable[[], Named]] = {

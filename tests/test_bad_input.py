@@ -398,27 +398,3 @@ def test_errors_are_one_family_and_travel() -> None:
     for other in (pickle.loads(pickle.dumps(problem)), copy.copy(problem)):
         assert type(other) is tc.ParseError
         assert (str(other), other.line, other.column) == (str(problem), 1, 4)
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda f, x: tc.check(3, x), "one expression is checked, not int"),
-        (lambda f, x: tc.check((f, f), x), "one expression is checked, not tuple"),
-        (lambda f, x: tc.check(f, x, seed="a"), "seed= is a whole number from 0 on, not 'a'"),
-        (lambda f, x: tc.newton(f, {x: [1.0]}, tolerance=-1), "tolerance= is a number from 0 on"),
-        (lambda f, x: tc.newton(f, {x: [1.0]}, max_steps=2.5), "max_steps= is a whole number"),
-        (lambda f, x: tc.to_code(x, sizes={"sizes": 3.5}), "extent is a whole number, not 3.5"),
-        (lambda f, x: tc.compress(tc.jacobian(x[:-1], x)).solve(x), "are not square"),
-        (lambda f, x: tc.explain(f, x, sizes={"sizes": -1}), "extent is a whole number, not -1"),
-    ],
-)
-def test_options_say_what_they_take(call: Any, message: str) -> None:
-    x = tc.var("x", "sizes")
-    with pytest.raises((TypeError, ValueError), match=message):
-        call(tc.sum(tc.exp(x) - x), x)
-
-
-def test_extents_of_any_name_are_explained() -> None:
-    x = tc.var("x", ("order",))
-    assert "at order = 7" in str(tc.explain(tc.sum(tc.exp(x)), x, 1, sizes={"order": 7}))

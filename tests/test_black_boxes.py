@@ -22,6 +22,7 @@ from tcalc.autograd.extend import (
 )
 from tcalc.autograd.fixed_points import fixed_point
 from tcalc.autograd.test_util import check_grads
+from tcalc.calculus.black_boxes import PULLBACKS, black_box
 
 RNG = np.random.default_rng(3)
 A, B, C = RNG.normal(size=(3, 4)), RNG.normal(size=(4, 2)), RNG.normal(size=(5, 3, 4))
@@ -237,3 +238,14 @@ def test_fixed_points_of_vectors() -> None:
     )((M, b))  # fmt: skip
     for one, other in zip(found, wanted, strict=True):
         np.testing.assert_allclose(one, other, atol=1e-12)
+
+
+def test_extents_by_name_are_those_of_the_arrays() -> None:
+    doubled = black_box(lambda v: 2 * v, shape=lambda v: v.shape)
+    PULLBACKS[doubled] = lambda argnum, ans, args, options: lambda u: 2 * u
+    x = tc.var("x", "n")
+    e = tc.sum(doubled(x) ** 2)
+    for n in (0, 1, 3):
+        at = np.arange(1.0, n + 1)
+        np.testing.assert_array_equal(doubled(x)(x=at), 2 * at)
+        np.testing.assert_array_equal(tc.grad(e, x)(x=at), 8 * at)

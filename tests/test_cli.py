@@ -376,35 +376,3 @@ def test_nobody_who_reads_on_is_no_mistake(argv: list[str]) -> None:
     )  # fmt: skip
     os.close(writes)
     assert (done.returncode, done.stderr) == (141, "")
-
-
-@pytest.mark.parametrize("closed", [">&-", "2>&-"])
-def test_a_closed_stream_is_no_mistake(closed: str) -> None:
-    done = subprocess.run(
-        f'"{sys.executable}" -m tcalc derive "sum(exp(x))" --wrt x {closed}',
-        cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, shell=True, capture_output=True,
-        text=True, check=False,
-    )  # fmt: skip
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == ("" if closed == ">&-" else "exp(x)\n")
-
-
-@pytest.mark.parametrize(
-    ("argv", "message"),
-    [
-        (["serve", "--port", "999999"], "a port is a whole number from 0 to 65535, not 999999"),
-        (["derive", "x", "--limit", "nodes=abc"], "nodes=abc: expected a number"),
-        (["check", "x'*x", "--seed", "x"], "a seed is a whole number from 0 on, not x"),
-        (["eval", "x", "--data", "missing.npz"], "missing.npz: No such file or directory"),
-        (["check", "sum(x)", "--wrt", "x", "--var", "x=30000000000"], "declare smaller ones"),
-    ],
-)
-def test_what_an_option_takes_is_said(
-    capsys: pytest.CaptureFixture[str], argv: list[str], message: str
-) -> None:
-    try:
-        status, _, err = run(capsys, *argv)
-    except SystemExit as end:
-        status, err = int(str(end.code)), capsys.readouterr().err
-    assert status == 2
-    assert message in err

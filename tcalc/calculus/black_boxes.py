@@ -16,7 +16,7 @@ import numpy as np
 from ..graph import trees
 from ..graph.applications import apply
 from ..graph.bound_variables import Scope
-from ..graph.extents import ONE, Shape, show_shape
+from ..graph.extents import ONE, Shape, extent_names, show_shape
 from ..graph.nodes import Apply, Expr, Var
 from ..graph.normal import einsum, view
 from ..graph.operators import Kernels, Meaning, Op, Spelling, batch_axes
@@ -228,6 +228,7 @@ def _row(box: Function, f: Function, cores: tuple[int, ...]) -> Op:
             shape=lambda params, first, *others: (*first[: len(first) - cores[0]], *params[1]),
             pushforward=lambda k, tangent, node: _pushforward(box, k, tangent, node),
             pullback=lambda k, cotangent, node: _pullback(box, k, cotangent, node),
+            dimensions=lambda params: extent_names(params[1]),
         ),
         Kernels(kernel, host=True, shares=True, flops=100),
         Spelling(rf"\operatorname{{{{{escaped}}}}}({shown})", printed=name, parameters=False),

@@ -125,7 +125,7 @@ def round(a: object, decimals: int = 0) -> Expr:
 
 @public
 def floor_divide(x1: object, x2: object) -> Expr:
-    """The quotient rounded down; the derivative is 0."""
+    """The quotient rounded down, nan where x2 is 0; the derivative is 0."""
     return rint(divide(subtract(x1, mod(x1, x2)), x2))
 
 

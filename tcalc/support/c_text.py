@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -14,3 +15,8 @@ SHARED = frozenset([path.name for path in _FOLDER.glob("*.c")])
 def routines(name: str) -> str:
     """A file of `support/routines`."""
     return _FOLDER.joinpath(name).read_text(encoding="utf-8")
+
+
+def indented(lines: Sequence[str]) -> list[str]:
+    """Lines inside of braces; the preprocessor's begin at the margin."""
+    return [line if line.startswith("#") else f"    {line}" for line in lines]

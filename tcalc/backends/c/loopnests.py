@@ -11,6 +11,7 @@ from collections.abc import Collection, Sequence
 from math import prod
 
 from ...support.arrays import Sizes
+from ...support.c_text import indented
 from ...support.records import NamedTuple
 from .sharing import LANES, MOST, SUMMED, Cut, Shared, cut, entry_work, joined
 
@@ -242,7 +243,7 @@ class Nest:
             *before,
             pragma,
             *self._for(self.inner, self.across >= 0),
-            *_in(body),
+            *indented(body),
             "}",
             *after,
         ]
@@ -255,7 +256,7 @@ class Nest:
                 low, high = self._ends(k)
                 head.append(f"for (long j{k} = {low}; j{k} < {high}; j{k} += {TILE}) {{")
             head += self._for(self.across, True)
-        return [*head, *_in(inside), "}" * len(head)] if head else inside
+        return [*head, *indented(inside), "}" * len(head)] if head else inside
 
     def _for(self, axis: int, tiled: bool) -> list[str]:
         low, high = self._ends(axis)
@@ -294,10 +295,6 @@ class Nest:
         terms = [f"i{k}" if s == 1 else f"i{k} * {s}L" for k, s in enumerate(operand.strides) if s]
         terms += [f"({operand.start}L)"] if operand.start else []
         return f"p{operand.slot}[{' + '.join(terms) or 0}]"
-
-
-def _in(lines: Sequence[str]) -> list[str]:
-    return [line if line.startswith("#") else f"    {line}" for line in lines]
 
 
 def _moves(operand: COperand, axis: int) -> bool:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from ...support.c_text import indented
 from .c_module import Prepared, comment, headed, parameter, prepared, storage_text, words_of
 from .c_nests import lines
 from .c_parts import WHOLE, Part, parted
@@ -30,7 +31,7 @@ def function_lines(language: Writer, f: FunctionText) -> list[str]:
     storage, total = storage_text(found.stored)
     head = [*given.values(), "void *restrict work"]
     unused = sorted({*f.parameters, *found.sizes, "work"} - words_of([*storage, *body]))
-    function = _body([*storage, *[f"(void){n};" for n in unused], *body, "return 0;"])
+    function = indented([*storage, *[f"(void){n};" for n in unused], *body, "return 0;"])
     few = _few(language, found.sizes)
     inner = unlike(f"{f.name}_sized", taken, "_")
     whole = few and not parts
@@ -47,14 +48,10 @@ def function_lines(language: Writer, f: FunctionText) -> list[str]:
         *([*headed(f"static int {inner}", head), "{", *function, "}", ""] if whole else []),
         *headed(f"int {f.name}", head),
         "{",
-        *_body(language.scope.refused),
+        *indented(language.scope.refused),
         *(_chosen(inner, head, few) if whole else function),
         "}",
     ]
-
-
-def _body(statements: Sequence[str]) -> list[str]:
-    return [line if line.startswith("#") else f"    {line}" for line in statements]
 
 
 def _part(
@@ -63,7 +60,7 @@ def _part(
     """A part of a function as one; where extents are few, it is compiled for these too."""
     known = {**given, **{a.name: f"{a.kind} *restrict {a.name}" for a in found.stored}}
     head = [known[name] for name in part.given]
-    body = _body([*lines(part.nodes), *(["return 0;"] if part.fails else [])])
+    body = indented([*lines(part.nodes), *(["return 0;"] if part.fails else [])])
     kind, back = ("int", "return ") if part.fails else ("void", "")
     few = {n: size for n, size in few.items() if n in part.given}
     if not few:
@@ -72,11 +69,11 @@ def _part(
     return [
         *[*headed(f"static INLINED {kind} {inner}", head), "{", *body, "}", ""],
         *[*headed(f"static SELDOM {kind} {other}", head), "{"],
-        *[*_body(headed(f"{back}{inner}", part.given, ";")), "}", ""],
+        *[*indented(headed(f"{back}{inner}", part.given, ";")), "}", ""],
         *[*headed(f"static {kind} {part.name}", head), "{"],
-        *_body([f"if ({_equal(few)})"]),
-        *_body(_body(headed(f"{back}{inner}", _numbers(part.given, few), ";"))),
-        *_body(["else", *_body(headed(f"{back}{other}", part.given, ";"))]),
+        *indented([f"if ({_equal(few)})"]),
+        *indented(indented(headed(f"{back}{inner}", _numbers(part.given, few), ";"))),
+        *indented(["else", *indented(headed(f"{back}{other}", part.given, ";"))]),
         *["}", ""],
     ]
 

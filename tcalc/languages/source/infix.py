@@ -151,3 +151,8 @@ def condition(
     if isinstance(g, Congruence):
         return divisible.format(left, g.modulus)
     return f"{left} {'==' if g.equality else '>='} {right}"
+
+
+def given_sizes(sizes: Mapping[str, int]) -> list[str]:
+    """Extents as further arguments, behind others."""
+    return [str(sizes[name]) for name in sorted(sizes)]

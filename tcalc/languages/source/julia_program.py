@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from .carried import carried
+from .infix import given_sizes
 from .julia_helpers import HELPERS
 from .julia_operators import LINEAR, SPECIAL
 from .language import NUMBERS, Check, FunctionText, Sample
@@ -187,8 +188,3 @@ def each(sample: Sample) -> str:
     """The data of a sample: one matrix, or a stack of them."""
     text = f"floor.(Int, {sample.value.text})" if sample.integral else sample.value.text
     return f"stacked({NUMBERS} -> {text}, {sample.stack}, {NUMBERS})" if sample.stack else text
-
-
-def given_sizes(sizes: Mapping[str, int]) -> list[str]:
-    """Further arguments, behind others."""
-    return [str(sizes[name]) for name in sorted(sizes)]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from ...graph.extents import Shape
 from ...support.records import record
 from .carried import carried
+from .infix import given_sizes
 from .language import NUMBERS, Check, Code, FunctionText, Sample
 from .matlab_helpers import HELPERS
 from .one_based import OneBased
@@ -232,13 +233,13 @@ class MatlabProgram(OneBased):
             lines += [f"  values.{sample.name} = {each(sample)};"]
         names = sorted([sample.name for sample in check.samples])
         values = [f"values.{name}" for name in names]
-        call = f"{check.function}({', '.join([*values, *given(check.sizes)])})"
+        call = f"{check.function}({', '.join([*values, *given_sizes(check.sizes)])})"
         d = check.difference
         if d is None:
             shapes = [self.row(list(map(str, padded(shape)))) for shape in check.shapes]
             compared = SHAPES.format(shapes=", ".join(shapes))
         else:
-            name, sizes = d.direction.name, given(d.sizes)
+            name, sizes = d.direction.name, given_sizes(d.sizes)
             moved = [f"{v} {{0}} step * direction" if v == f"values.{name}" else v for v in values]
             near = f"{d.before}({', '.join([*moved, *sizes])})"
             compared = DIFFERENCES.format(
@@ -300,11 +301,6 @@ def each(sample: Sample) -> str:
     """The data of a sample: one matrix, or a stack of them."""
     text = f"floor({sample.value.text})" if sample.integral else sample.value.text
     return f"stacked(@({NUMBERS}) {text}, {sample.stack}, {NUMBERS})" if sample.stack else text
-
-
-def given(sizes: Mapping[str, int]) -> list[str]:
-    """Further arguments, behind others."""
-    return [str(sizes[name]) for name in sorted(sizes)]
 
 
 def padded(shape: Sequence[int]) -> list[int]:

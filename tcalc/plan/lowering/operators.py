@@ -103,7 +103,7 @@ class Operators:
         params = e.params
         if indicates(e):
             params = bound(e.params, self.sizes)
-        elif not e.args or e.op.meaning.regroups:
+        elif not e.args or e.op.meaning.regroups or e.op.meaning.dimensions:
             params = self._bound(e.params)
         key = (e.op.name, repr(params))
         whole = not e.op.elementwise
