@@ -17,6 +17,7 @@ from tests.random_indices import INDICES
 from tests.random_loops import LOOPS
 from tests.random_matrices import MATRICES
 from tests.random_operations import OPERATIONS, Context, Extent, Operation, Shape
+from tests.random_orders import ORDERS
 from tests.random_views import VIEWS
 
 #: Rows that are drawn where somebody asks for more of a kind.
@@ -26,8 +27,9 @@ FAMILIES: dict[str, dict[str, Operation]] = {
     "affine": INDICES,
     "properties": {},
     "views": VIEWS,
+    "orders": ORDERS,
 }
-ROWS = OPERATIONS | MATRICES | LOOPS | INDICES | VIEWS
+ROWS = OPERATIONS | MATRICES | LOOPS | INDICES | VIEWS | ORDERS
 #: Declarations of square matrices, and what lies in the subspace of each.
 SUBSPACES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "symmetric": lambda a: (a + np.swapaxes(a, -1, -2)) / 2,

@@ -212,6 +212,8 @@ def along_rows(
         shape = tuple([over[i] for i in axes])
         if a.name in made:
             given = made[a.name]
+            if len(found) < len(given.shape):  # along an axis one entry is read
+                continue
             language.filled(given.shape, given, a.name, order=[found.index(i) for i in axes])
             turned.add(a.name)
             body = body.replace(a.text, in_memory(a.name, shape).entry(axes).text)
