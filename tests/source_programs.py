@@ -217,6 +217,7 @@ ORDERS = {
     "turned": tc.sort(B.T),
     "computed": tc.sort(-tc.exp(B), axis=0) * B,
     "numbers": tc.sort(2 * z),
+    "logarithms": tc.sort(tc.log(1 + B * B), axis=1),
     "integers": z[tc.argsort(-g)],
     "rows": B[tc.argsort(B[:, 0])],
     "axis of three": tc.sort(tc.var("X", (2, 3, 4)), axis=1),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -34,7 +34,9 @@ def hoisted(roots: list[Expr], sizes: Mapping[str, int], machine: Machine) -> li
         return roots
 
 
-def below(e: Expr, written: Container[int]) -> list[Expr]:
+def below(
+    e: Expr, written: Container[int], operands: Callable[[Expr], Sequence[Expr]]
+) -> list[Expr]:
     """What is read to write e, operands first, itself last: nothing below what is written."""
     found: list[Expr] = []
     seen, waiting = set(), [(e, False)]
@@ -45,7 +47,7 @@ def below(e: Expr, written: Container[int]) -> list[Expr]:
         elif id(node) not in seen and id(node) not in written:
             seen.add(id(node))
             waiting.append((node, True))
-            waiting += [(arg, False) for arg in reversed(node.args)]
+            waiting += [(arg, False) for arg in reversed(operands(node))]
     return found
 
 

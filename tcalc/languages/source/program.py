@@ -242,7 +242,7 @@ class SourceProgram(Sums):
         return id(e) in self.unmade
 
     def inner(self, e: Expr) -> Code:
-        for node in below(e, self.codes):
+        for node in below(e, self.codes, self.entries):
             for late in (self.waiting, self.opened):  # others read it as a part of a product
                 late.discard(id(node))
             self.visit(node)
