@@ -43,7 +43,7 @@ class TraceInputs:
     """The variables of one trace, and the arrays or expressions that they are bound to.
 
     With `whole`, arrays and floats of arguments that are not transformed are inputs too; all else
-    in these is `fixed`: a trace holds for this only.
+    is `fixed`, as lists of numbers: a trace holds for this only.
     """
 
     def __init__(self, scope: Scope, what: str, whole: bool = False) -> None:
@@ -66,26 +66,27 @@ class TraceInputs:
         if not self.whole:
             return given
         self.structure.append(repr(trees.mapped(lambda _: 0, given)))
-        read = [self._read(shown, v) for v in trees.leaves(given)]
-        return trees.unflatten(given, iter(read))
+        return self._read(shown, given)
 
-    def _read(self, shown: str, value: Any) -> Any:
-        array = hasattr(value, "__array__") and not isinstance(value, np.integer | np.bool_)
-        if array or isinstance(value, Expr | float):
-            return self.variable(shown, value, integers=True)
-        self.fixed.append(value)
-        return value
+    def _read(self, shown: str, given: Any) -> Any:
+        if isinstance(given, dict):
+            return {key: self._read(shown, value) for key, value in given.items()}
+        if isinstance(given, tuple | list) and not all(isinstance(v, int | float) for v in given):
+            read = [self._read(shown, value) for value in given]
+            return type(given)(*read) if hasattr(given, "_fields") else type(given)(read)
+        array = hasattr(given, "__array__") and not isinstance(given, np.integer | np.bool_)
+        if array or isinstance(given, Expr | float):
+            return self.variable(shown, given, integers=True)
+        self.fixed.append(tuple(given) if isinstance(given, list) else given)
+        return given
 
     def variable(self, shown: str, value: Any, integers: bool = False) -> Var:
         """The variable for one array or expression; `integers` keeps integer arrays as such."""
         integer = False
-        if isinstance(value, Expr):
-            shape = value.shape
-        else:
+        if not isinstance(value, Expr):
             value = _array(value, shown, self.what)
             integer = integers and value.dtype.kind in "iu"
-            shape = value.shape
-        v = self.scope.argument(shown, len(self.values), shape, integer)
+        v = self.scope.argument(shown, len(self.values), value.shape, integer)
         self.values[v] = value
         return v
 
@@ -362,8 +363,7 @@ class _Untransformed(TransformedFunction):
 class CompiledFunction:
     """A function that is traced once for every structure and shapes of its arguments.
 
-    Of the arguments of a transform that it does not transform, arrays and floats are inputs; a
-    trace holds for one value of whole numbers and of all else.
+    Of arguments that a transform passes on, a trace holds for one value of all but arrays, floats.
     """
 
     def __init__(

@@ -103,7 +103,7 @@ class Structured:
 
     def __add__(self, other: Any) -> Structured:
         if not isinstance(other, Structured):
-            return NotImplemented
+            return not_an_array(self) if isinstance(other, np.ndarray) else NotImplemented
         a, b = self._terms.layout, other._terms.layout
         if (a.shape, a.columns) != (b.shape, b.columns):
             raise ShapeError(
@@ -115,7 +115,7 @@ class Structured:
         return Structured(self.unprojected().plus(other.unprojected()), (), self._limit)
 
     def __sub__(self, other: Any) -> Structured:
-        return self + -other if isinstance(other, Structured) else NotImplemented
+        return self + -other if isinstance(other, Structured | np.ndarray) else NotImplemented
 
     def __mul__(self, by: Any) -> Structured:
         by = by[()] if isinstance(by, np.ndarray) and by.ndim == 0 else by
