@@ -66,4 +66,6 @@ def test_options_say_what_they_take(call: Any, message: str) -> None:
 
 def test_extents_of_any_name_are_explained() -> None:
     x = tc.var("x", ("order",))
+    y = tc.var("y", ("sizes",))
+    assert "at sizes = 7" in str(tc.explain(tc.sum(tc.exp(y)), y, 1, sizes=7))
     assert "at order = 7" in str(tc.explain(tc.sum(tc.exp(x)), x, 1, sizes={"order": 7}))

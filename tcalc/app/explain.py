@@ -148,7 +148,7 @@ def explain(
     over: Any = (),
     backend: Any = None,
     memory_limit: int | str | None = None,
-    sizes: Mapping[str, int] | None = None,
+    sizes: Mapping[str, int] | int | None = None,
     **more: int,
 ) -> Explanation:
     """Modes side by side: nodes, steps, predicted operations and peak memory; rewrites that fired.
@@ -194,7 +194,8 @@ def explain(
     fired: Counter[str] = Counter()
     for root in {leaf: None for source in sources for leaf in trees.leaves(source.of)}:
         simplify(bare(root), fired)
-    given = {**(sizes or {}), **more}
+    named = {"sizes": sizes} if isinstance(sizes, int) else sizes or {}  # a dimension's name
+    given = {**named, **more}
     known = all_sizes(parts, given)
     row = backend_row(backend or "numpy")
     choose = partial(chosen, sizes=known, machine=row.machine)
