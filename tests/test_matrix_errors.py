@@ -223,3 +223,9 @@ WORDS = st.sampled_from(
 def test_any_text_gives_an_expression_or_an_error(text: str) -> None:
     with suppress(tc.ParseError, tc.ShapeError):
         assert isinstance(tc.parse(text, S=tc.var("S", ("n", "n"), symmetric=True)), tc.Expr)
+
+
+def test_functions_of_eigenvalues_are_of_square_matrices() -> None:
+    assert tc.parse("matrix_function(A, exp)").shape == ("n", "n")
+    with pytest.raises(tc.ShapeError, match="a square one is needed here"):
+        tc.parse("matrix_function_trace(B, exp)", B=("n", "m"))

@@ -15,6 +15,7 @@ from ...support.misspelt import closest_name
 from ...support.records import NamedTuple
 from ..reading.calls import ArrayTree
 from ..reading.numbers import NUMBERS
+from ..reading.rows import row_named
 from ..reading.tree import Node
 from ..reading.unification import DimensionUnifier
 from .factorisations import FACTORISATION_RULES
@@ -177,6 +178,10 @@ class _Inference:
         """The type of a call that is found by calling it."""
         if node.kind == "call":
             self.check_call(node)
+            row = row_named(node.name)
+            spectral = row is not None and bool(row.op.spelling.shown)  # read off eigenvalues
+            if spectral and self.context.kind(node.args[0]) == "matrix":
+                self.context.check_square(node.args[0], node.at)
         args: list[Any] = []
         self.sizes.derive()
         for k, place in enumerate(node.args):
