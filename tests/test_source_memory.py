@@ -225,6 +225,7 @@ def test_a_window_that_stands_twice_is_made_once() -> None:
         ((X @ T.T).T, 0),
         (x[::-1], 1),
         (tc.reshape(X, ("m*n",)), 1),
+        ((tc.exp(X), tc.exp(X)), 1),
         (tc.reshape(tc.exp(X), ("m*n",)), 0),
     ],
     ids=str,

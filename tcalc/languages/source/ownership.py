@@ -64,6 +64,7 @@ class Ownership:
         self.fresh: set[int] = set()
         self.waiting: set[int] = set()
         self.ends: set[int] = set()
+        self.given: set[int] = set()
 
     def shared(self, e: Expr) -> bool:
         """Is it read more than once?"""
@@ -77,6 +78,12 @@ class Ownership:
     def read_twice(self, e: Expr) -> bool:
         """Is it an array to be overwritten that is read twice?"""
         return self.uses[id(e)] == 2 and id(e) in self.fresh and id(e) not in self.ends
+
+    def to_copy(self, root: Expr, code: Code) -> bool:
+        """Has something else the memory of a result, or is it a result already?"""
+        again = root.ndim > 0 and id(root) in self.given
+        self.given.add(id(root))
+        return again or (code.view and not self.lone(root))
 
     def lone(self, root: Expr) -> bool:
         """Is it a new array, or one with its axes in another order, that nothing else reads?"""

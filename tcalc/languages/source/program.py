@@ -183,7 +183,7 @@ class SourceProgram(Sums):
         if isinstance(tree, tuple | list):
             return self.language.sequence([self.result(value) for value in tree])
         code = self.code(tree)
-        code = replace(code, view=code.view and not self.lone(tree))
+        code = replace(code, view=self.to_copy(tree, code))
         return self.language.result(code, tree.shape)
 
     # --- integers that index ---
