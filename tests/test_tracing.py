@@ -161,6 +161,9 @@ def test_compiled_transforms_hold_for_one_value_of_what_is_no_array() -> None:
     weighted = tc.compile(tc.grad(lambda p, d: np.sum((p * d) ** 2)))
     for d in ([0.5, 1.0, 2.0], [1.0, 0.5, 2.0], w, 0.5):
         agree(weighted(w, d), 2 * w * np.square(d))
+    signed = tc.compile(tc.grad(lambda p, d: np.sum(p) * np.copysign(1, d[0])))
+    for zero in ([0.0], [-0.0]):
+        agree(signed(w, zero), np.copysign(np.ones(3), zero[0]))
     for rest in [([2, 0], ["one"], 2), ([0, 0], {"double"}, 1), (np.array([1, 1]), ("one",), 2)]:
         agree(compiled(w, *rest), tc.grad(chosen)(w, *rest))
 

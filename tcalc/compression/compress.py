@@ -201,8 +201,7 @@ class Compressed:
         >>> step.shape
         ('n', 'k')
         """
-        e, row = as_expr(g), self.shape[: len(self.shape) - self.columns]
-        self._check_square()
+        e, row = as_expr(g), self._square_row()
         if e.shape[: len(row)] != row:
             raise ShapeError(
                 f"solve with a tensor of shape {show_shape(self.shape)}: the right-hand side has "
@@ -214,13 +213,15 @@ class Compressed:
         """The logarithm of the absolute value of the determinant, as `solve` has the solution."""
         return self._formula(sizes).logdet()
 
-    def _check_square(self) -> None:
-        if self.shape != self.shape[: len(self.shape) - self.columns] * 2:
+    def _square_row(self) -> Shape:
+        """The shape of a row of a square tensor. ShapeError of any other."""
+        row = self.shape[: len(self.shape) - self.columns]
+        if self.shape != row * 2:
             raise ShapeError(f"tensors of shape {show_shape(self.shape)} are not square")
+        return row
 
     def _formula(self, sizes: Mapping[str, int] | None) -> Formula:
-        row = self.shape[: len(self.shape) - self.columns]
-        self._check_square()
+        row = self._square_row()
         if any(v.properties for _, v in self.slots):
             raise UnsupportedError("no formula solves inside properties of variables")
         everything = {**dict.fromkeys(named_extents(self), NOMINAL), **(sizes or {})}

@@ -77,7 +77,7 @@ class TraceInputs:
         array = hasattr(given, "__array__") and not isinstance(given, np.integer | np.bool_)
         if array or isinstance(given, Expr | float):
             return self.variable(shown, given, integers=True)
-        self.fixed.append(tuple(given) if isinstance(given, list) else given)
+        self.fixed.append(repr(given) if isinstance(given, tuple | list) else given)
         return given
 
     def variable(self, shown: str, value: Any, integers: bool = False) -> Var:

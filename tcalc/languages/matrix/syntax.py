@@ -97,7 +97,7 @@ class _MatrixParser(ArrayParser):
     def juxtaposed(self) -> ParseError:
         node, power = self.nodes[self.values[-1]], ""
         if node.kind == "index" and self.at("(") and self.is_function(node.args[0]):
-            return self.binds(node.start)
+            return self.binds(node.args[0])
         if node.kind == "infix" and node.name in ("^", ".^"):
             node, power = self.nodes[node.args[0]], self.nodes[node.args[1]].name
         if node.kind != "name" or signature_of(node.name) is None:
@@ -116,16 +116,16 @@ class _MatrixParser(ArrayParser):
     def misplaced(self) -> ParseError:
         top = self.stack[-1] if self.stack else None
         if top and top.kind == "index" and self.is_function(self.values[top.base]):
-            return self.binds(self.nodes[self.values[top.base]].start)
+            return self.binds(self.values[top.base])
         return super().misplaced()
 
     def is_function(self, place: int) -> bool:
         """Is this the name of a function that stands without arguments?"""
         return self.nodes[place].kind == "name" and signature_of(self.nodes[place].name) is not None
 
-    def binds(self, at: int) -> ParseError:
+    def binds(self, place: int) -> ParseError:
         """The error for a function with indices behind it."""
-        name = next(token.text for token in self.tokens if token.start == at)
+        name, at = self.nodes[place].name, self.nodes[place].start
         return self.fail(f"{name}[…](…) is of the index language: read by parse_index", at)
 
     # --- powers and transposes --------------------------------------------------------------------

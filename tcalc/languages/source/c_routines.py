@@ -51,7 +51,9 @@ def _called(language: Writer, op: Operator, args: Sequence[Value]) -> Value:
     if row.over is not None and row.core[first] < 0:
         cores[first] = len(args[first].shape)
     whole = args[first]
-    copies = [] if row.over is None else [language.filled(whole.shape, whole, "", "real", True)]
+    copies = list[Value]()
+    if row.over is not None:
+        copies.append(language.filled(whole.shape, whole, kind="real", rows=True))
     args = [
         copies[0] if k == row.over else _contiguous(language, a, core)
         for k, (a, core) in enumerate(zip(args, cores, strict=True))
