@@ -7,7 +7,7 @@ import os
 import re
 import subprocess
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -58,24 +58,33 @@ def declared(source: str, name: str) -> list[str]:
     return [" ".join(p.split()) for p in plain.split(",")]
 
 
+def address(array: Any) -> ctypes.c_void_p:
+    """Of NumPy's arrays, or of CuPy's."""
+    return ctypes.c_void_p(array.ctypes.data if isinstance(array, np.ndarray) else array.data.ptr)
+
+
 def arguments(
     parameters: Iterable[str],
     arrays: Mapping[str, Any],
     sizes: Mapping[str, int],
-    results: Iterable[np.ndarray],
+    results: Iterable[Any],
     real: Any = np.float64,
-) -> tuple[list[Any], list[Any], list[np.ndarray]]:
-    """What a function is called with before its workspace, the sizes in it, and what must live."""
-    waiting, given, extents, kept = iter(results), list[Any](), list[Any](), list[np.ndarray]()
+    place: Callable[[np.ndarray], Any] = np.asarray,
+) -> tuple[list[Any], list[Any], list[Any]]:
+    """What a function is called with before its workspace, the sizes in it, and what must live.
+
+    Results lie already where `place` brings arguments.
+    """
+    waiting, given, extents, kept = iter(results), list[Any](), list[Any](), list[Any]()
     number = ctypes.c_double if real is np.float64 else ctypes.c_float
     for p in parameters:
         word = p.split()[-1]
         if p.startswith("const"):
             kind = np.int64 if "ptrdiff_t" in p else real
-            kept.append(np.ascontiguousarray(arrays[word], kind))
-            given.append(ctypes.c_void_p(kept[-1].ctypes.data))
+            kept.append(place(np.ascontiguousarray(arrays[word], kind)))
+            given.append(address(kept[-1]))
         elif p.startswith("real *"):
-            given.append(ctypes.c_void_p(next(waiting).ctypes.data))
+            given.append(address(next(waiting)))
         elif p.startswith("real"):
             given.append(number(float(arrays[word])))
         elif p.startswith("ptrdiff_t"):
@@ -121,7 +130,7 @@ class CProgram:
         given, extents, kept = arguments(declared(source, "f"), arrays, sizes, results)
         library.f_workspace.restype = ctypes.c_size_t
         work = np.empty(library.f_workspace(*extents) + 1, np.uint8)
-        given.append(ctypes.c_void_p(work.ctypes.data))
+        given.append(address(work))
         return cls(source, library.f, given, results, [*kept, work])
 
     def __call__(self) -> tuple[np.ndarray, ...]:

@@ -51,7 +51,7 @@ static void cblas_dgemm(int order, int turn_a, int turn_b, int m, int n, int k, 
 class Job(NamedTuple):
     """Expressions in one function, and what it is called with.
 
-    `unsigned` ones are compared without signs: those of singular vectors are nobody's promise.
+    `unsigned` ones are compared without signs, see `linalg_cases.signless`.
     """
 
     name: str

@@ -7,7 +7,7 @@ import ctypes
 import re
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from benchmarks.printed_c import arguments, declared, scipy_cblas
+from benchmarks.printed_c import address, arguments, declared, scipy_cblas
 from tcalc.graph.extents import extent_of
 from tcalc.graph.trees import leaves
 from tcalc.languages.source.cuda import Cuda
@@ -82,7 +82,7 @@ def called(
         count.value = 0
     ctypes.c_uint.in_dll(library, "shim_seed").value = seed
     handles = [None] * (1 + sum(["Handle_t" in p for p in parameters]))
-    status = getattr(library, name)(*given, ctypes.c_void_p(memory.ctypes.data), *handles)
+    status = getattr(library, name)(*given, address(memory), *handles)
     assert (memory[size:] == CANARY).all(), f"{job.name} writes behind its workspace"
     assert not counted["broken"].value, f"{job.name}: threads do not meet, or no block"
     return Ran(status, results, counted["launches"].value, counted["waits"].value)
@@ -95,6 +95,8 @@ def problems(
     *flags: str,
     source: str = "",
     results: int | None = None,
+    build: Callable[..., ctypes.CDLL] = built,
+    call: Callable[..., Ran] = called,
 ) -> list[str]:
     """What is wrong with the first `results` of the functions of these expressions.
 
@@ -102,11 +104,11 @@ def problems(
     """
     real = np.float32 if "-DSINGLE" in flags else np.float64
     source = source or source_of(jobs)
-    library = built(source, folder, *flags)
+    library = build(source, folder, *flags)
     found = []
     for k, job in enumerate(jobs):
-        first = called(library, source, f"f{k}", job, real)
-        again = called(library, source, f"f{k}", job, real, seed=2)
+        first = call(library, source, f"f{k}", job, real)
+        again = call(library, source, f"f{k}", job, real, seed=2)
         if first.status:
             found.append(f"{job.name}: status {first.status}")
         pairs = zip(first.results, again.results, strict=True)

@@ -4,7 +4,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,6 +63,15 @@ class Case:
 
     def __str__(self) -> str:
         return self.name
+
+
+#: Results whose rows or columns have any sign: those of singular vectors are nobody's promise.
+VECTORS = {"eigh": ("part 1",), "svd": ("part 0", "part 2")}
+
+
+def signless(name: str, results: Collection[str]) -> frozenset[str]:
+    """Those of a function or a row with these results: part 0, part 1, …"""
+    return frozenset(VECTORS.get(re.split("[-_]", name)[0], ()) if "part 1" in results else ())
 
 
 def shape_of(kind: str, sizes: dict[str, int]) -> tuple[int, ...]:

@@ -73,10 +73,8 @@ def derivatives() -> Named:
 def matrix_functions() -> Named:
     for case in linalg_cases.CASES:
         wanted, arrays = of_matrices(case)
-        signless = case.name in ("eigh", "svd-square")
-        if signless:  # their derivatives are taken under weights that see the signs
-            wanted = {name: e for name, e in wanted.items() if name.startswith("part")}
-        yield case.name, Program(wanted, arrays, unsigned=frozenset(wanted if signless else ()))
+        unsigned = linalg_cases.signless(case.name, wanted)
+        yield case.name, Program(wanted, arrays, unsigned=unsigned)
 
 
 def loops() -> Named:
@@ -122,15 +120,11 @@ def entries() -> Named:
         yield f"{row.name} of numbers", Program({"value": apply(row, *map(tc.var, data))}, data)
 
 
-#: Outputs of factorisations whose rows or columns have any sign.
-VECTORS = {"eigh": ("part 1",), "svd": ("part 0", "part 2")}
-
-
 def rows() -> Named:
     for row, params in APPLIED:
         wanted, arrays = of_row(row, params)
-        vectors = frozenset(VECTORS.get(row.name.split("_")[0], ()) if row.parts else ())
-        yield f"{row.name} {params}", Program(wanted, arrays, unsigned=vectors)
+        unsigned = linalg_cases.signless(row.name, wanted)
+        yield f"{row.name} {params}", Program(wanted, arrays, unsigned=unsigned)
         one = {name: a[0] + a[0].T if row.meaning.symmetric else a[0] for name, a in arrays.items()}
         e = apply_one(row, params, one)
         if e is not None:

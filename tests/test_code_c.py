@@ -82,7 +82,8 @@ def of_linear_algebra() -> list[Job]:
         results = c.build(*variables.values())
         outputs = results if isinstance(results, tuple) else (results,)
         tree = tuple([d for e in outputs for d in derivatives(e, list(variables), 2)])
-        unsigned = c.name.startswith(("svd-", "eigh"))
+        parts = [f"part {k}" for k in range(len(outputs))]
+        unsigned = bool(linalg_cases.signless(c.name, parts))
         found.append(Job(c.name, tree, arrays, sizes, unsigned))
     return found
 

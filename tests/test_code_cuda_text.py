@@ -80,6 +80,45 @@ def test_adjoints_of_windows_and_gathers_are_gathered() -> None:
         assert not re.search(r"\w\[.*\] \+=", source)
 
 
+def test_no_function_calls_itself() -> None:
+    """Threads of a device have a kilobyte for what calls themselves, and nobody tells how often."""
+    texts = functions()
+    calls = {
+        name: {word for word in texts if re.search(rf"\b{word}\(", _without_head(name, text))}
+        for name, text in texts.items()
+        if "struct" not in text
+    }
+    for name, called_ones in calls.items():
+        reached, waiting = set[str](), set(called_ones)
+        while waiting:
+            word = waiting.pop()
+            waiting |= calls.get(word, set()) - reached
+            reached.add(word)
+        assert name not in reached, name
+
+
+def _without_head(name: str, text: str) -> str:
+    """A function's text behind the place where it is defined."""
+    return text.partition(f"{name}(")[2]
+
+
+#: Functions of CUDA's, for numbers of the device: its programming guide, "Mathematical Functions".
+OF_DEVICE = frozenset("""
+acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh cospi cyl_bessel_i0 cyl_bessel_i1
+erf erfc erfcinv erfcx erfinv exp exp10 exp2 expm1 fabs fdim floor fma fmax fmin fmod frexp hypot ilogb
+isfinite isinf isnan j0 j1 jn ldexp lgamma llrint llround log log10 log1p log2 logb lrint lround max min
+modf nan nearbyint nextafter norm norm3d norm4d normcdf normcdfinv pow rcbrt remainder remquo rhypot
+rint rnorm rnorm3d rnorm4d round rsqrt scalbln scalbn signbit sin sincos sincospi sinh sinpi sqrt tan
+tanh tgamma trunc y0 y1 yn
+""".split())
+
+
+def test_functions_that_a_device_has_too_are_called_otherwise() -> None:
+    shared = functions().keys() & OF_DEVICE
+    assert shared
+    assert all(f"#define {name} carried_{name}\n" in functions()[name] for name in shared)
+
+
 def test_libraries_are_called_by_their_names() -> None:
     source = tc.to_code(A @ B, "cuda")
     assert "cublasDgemm" in source

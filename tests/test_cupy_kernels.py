@@ -27,6 +27,8 @@ pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("device")]
 x, y, X = tc.var("x", "n"), tc.var("y", "n"), tc.var("X", ("m", "n"))
 SHAPES = {"x": 5, "y": 5, "X": (4, 5)}
 
+#: Functions of complex numbers that CuPy's headers declare where kernels stand.
+CUPYS_FUNCTIONS = ("conj", "real", "imag", "arg")
 #: Rows that the library computes: C has no function of theirs.
 BY_LIBRARY = {
     "beta", "betainc", "betaln", "digamma", "erfcinv", "erfinv", "gamma", "gammainc",
@@ -125,6 +127,15 @@ def kernels_of_tables(dtype: str) -> set[KernelText]:
     return found
 
 
+#: What stands before kernels where CuPy compiles them: names that its headers bring.
+HEADERS = "\n".join(
+    ["namespace thrust {"]
+    + [f"template <typename T> __device__ T {name}(T z);" for name in CUPYS_FUNCTIONS]
+    + ["}"]
+    + [f"using thrust::{name};" for name in CUPYS_FUNCTIONS]
+)
+
+
 @nvrtc.needed
 @pytest.mark.parametrize(
     ("dtype", "arch"), zip(["float64", "float32"], nvrtc.ARCHITECTURES, strict=True)
@@ -133,7 +144,8 @@ def test_every_kernel_is_cuda(dtype: str, arch: str) -> None:
     kernels = kernels_of_tables(dtype)
     assert len(kernels) > 200
     alone = [text.alone(f"kernel{k}") for k, text in enumerate(kernels)]
-    together = "\n".join([f"namespace n{k} {{{text}}}" for k, text in enumerate(alone)])
+    apart = [f"namespace n{k} {{{text}\n#undef real\n}}" for k, text in enumerate(alone)]
+    together = "\n".join([HEADERS, *apart])
     assert nvrtc.compile(together, "kernels.cu", arch)
 
 

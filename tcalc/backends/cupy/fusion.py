@@ -25,9 +25,10 @@ from .pieces import Layout, Values
 MOST_ARRAYS, MOST_STEPS, REACH = 24, 200, 64
 #: What entries call, as functions of the device: C++, and C for who defines the word away.
 FUNCTIONS = ENTRY_FUNCTIONS.replace("static INLINED", "static inline __device__")
-#: What stands before a kernel; NVRTC has none of C's headers.
+#: What stands before a kernel, behind CuPy's headers, which have a function called `real`; NVRTC has
+#: none of C's.
 PREAMBLE = """
-typedef {real} real;
+#define real {real}
 #define F(name) {function}
 #ifdef __CUDACC_RTC__
 #ifndef INFINITY

@@ -32,6 +32,8 @@ from .language import FunctionText
 FIRST = ("cuda/complex.cu", "cuda/block.cu")
 INSTEAD = ("cuda/thread.cu",)
 LAST = ("cuda/library.cu",)
+#: Functions that CUDA has too, where a file may not have others of their names.
+OWN = frozenset(["erfinv", "erfcinv"])
 WORDS = frozenset([
     "alignas", "and", "auto", "bitand", "bitor", "catch", "class", "compl", "concept",
     "const_cast", "constexpr", "decltype", "delete", "dynamic_cast", "explicit", "export",
@@ -63,6 +65,8 @@ def functions() -> dict[str, str]:
     """The functions that programs carry along, by name, in an order in which they can stand."""
     of_threads = {name: device_text(text) for name, text in routines().items()}
     del of_threads["REAL_EPSILON"]  # its files of the host have no place here
+    for name in OWN & of_threads.keys():
+        of_threads[name] = f"#define {name} carried_{name}\n{of_threads[name]}"
     return {**loaded(FIRST), **of_threads, **loaded(INSTEAD), **loaded(LAST)}
 
 

@@ -180,12 +180,11 @@ static double bessel_ie(double v, double x)
     const int whole = v == floor(v);
     if (isnan(v) || isnan(x) || (x < 0 && !whole))
         return NAN;
-    if (x < 0)
-        return (fmod(v, 2.0) != 0 ? -1 : 1) * bessel_ie(v, -x);
-    if (v < 0)
-        return bessel_ie(-v, x) +
-               (whole ? 0 : -sin_pi(v) * 0.63661977236758134 * exp(-x) * bessel_k(-v, x));
-    return x < 1e-10 ? pow(x / 2, v) / tgamma(v + 1) : bessel_i_scaled(v, x);
+    const double order = fabs(v), size = fabs(x);
+    double found = size < 1e-10 ? pow(size / 2, order) / tgamma(order + 1) : bessel_i_scaled(order, size);
+    if (v < 0 && !whole)
+        found += sin_pi(order) * 0.63661977236758134 * exp(-size) * bessel_k(order, size);
+    return x < 0 && fmod(v, 2.0) != 0 ? -found : found;
 }
 
 static double bessel_i(double v, double x)
@@ -199,7 +198,7 @@ static double spherical_j(double n, double x)
 {
     if (!(n >= 0) || n != floor(n))
         return NAN;
-    if (x < 0)
-        return (fmod(n, 2.0) != 0 ? -1 : 1) * spherical_j(n, -x);
-    return x == 0 ? n == 0 : sqrt(1.5707963267948966 / x) * bessel_j(n + 0.5, x);
+    const double size = fabs(x);
+    const double found = x == 0 ? n == 0 : sqrt(1.5707963267948966 / size) * bessel_j(n + 0.5, size);
+    return x < 0 && fmod(n, 2.0) != 0 ? -found : found;
 }

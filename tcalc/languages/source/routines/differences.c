@@ -1,15 +1,21 @@
-/* The integral of g over a simplex of this many axes (Hermite and Genocchi), from its first corner
-   `at` on: each axis by Gauss and Legendre, whose nodes a product of further ones follows. */
+/* The integral of g over a simplex of this many axes (Hermite and Genocchi), from its first corner on:
+   each axis by Gauss and Legendre, whose nodes a product of the further ones follows. */
 static double simplex_integral(real (*g)(real), int axes, const real *x, int count, const double *node,
-                               const double *weight, double at, double share)
+                               const double *weight)
 {
     double sum = 0;
-    if (!axes)
-        return g(at);
-    for (int k = 0; k < count; k++) {
-        const double part = share * node[k];
-        sum += weight[k] * pow(node[k], axes - 1) *
-               simplex_integral(g, axes - 1, x + 1, count, node, weight, at + (x[1] - x[0]) * part, part);
+    ptrdiff_t points = 1;
+    for (int axis = 0; axis < axes; axis++)
+        points *= count;
+    for (ptrdiff_t point = 0; point < points; point++) {
+        double at = x[0], share = 1, factor = 1;
+        ptrdiff_t rest = point;
+        for (int axis = 0; axis < axes; axis++, rest /= count) {
+            factor *= weight[rest % count] * share;
+            share *= node[rest % count];
+            at += (x[axis + 1] - x[axis]) * share;
+        }
+        sum += factor * g(at);
     }
     return sum;
 }
@@ -36,7 +42,7 @@ static real divided_difference(int order, real (*const *g)(real), const real *x)
             for (int k = 0; k < 2; k++) {
                 const int count = counts[j < 4 ? j : 4] - k;
                 legendre(count, node, weight);
-                found[k] = simplex_integral(g[j], j, x + i, count, node, weight, x[i], 1);
+                found[k] = simplex_integral(g[j], j, x + i, count, node, weight);
             }
             const double doubt = fabs(found[0] - found[1]) + 2 * REAL_EPSILON * fabs(found[0]);
             const double apart = fabs(found[0] - d[i]); /* far where all nodes miss a peak */
@@ -73,34 +79,17 @@ static void spectral_table(ptrdiff_t n, int q, real (*const *g)(real), const rea
     }
 }
 
-/* Adds to `out` the products of divided differences and entries of directions in one order, for the
-   places from `k` on. */
-static void add_path(ptrdiff_t n, int q, const real *table, const real *directions, const int *order,
-                     int k, ptrdiff_t first, ptrdiff_t last, ptrdiff_t at, real term, real *out)
-{
-    if (k == q) {
-        out[first * n + last] += term * table[at];
-        return;
-    }
-    for (ptrdiff_t next = 0; next < n; next++)
-        add_path(n, q, table, directions, order, k + 1, first, next, at * n + next,
-                 term * directions[order[k] * n * n + last * n + next], out);
-}
-
-/* The same for all orders of directions, of which k are given. */
-static void add_paths(ptrdiff_t n, int q, const real *table, const real *directions, int *order, int k,
+/* Adds to `out` the products of divided differences and entries of directions in one order. */
+static void add_paths(ptrdiff_t n, int q, const real *table, const real *directions, const int *order,
                       real *out)
 {
-    for (int d = 0; d < q; d++) {
-        int unused = 1;
-        for (int other = 0; other < k; other++)
-            unused = unused && order[other] != d;
-        order[k] = d;
-        if (unused && k < q - 1)
-            add_paths(n, q, table, directions, order, k + 1, out);
-        else if (unused)
-            for (ptrdiff_t first = 0; first < n; first++)
-                add_path(n, q, table, directions, order, 0, first, first, first, 1, out);
+    enum { MOST = 16 };
+    ptrdiff_t place[MOST + 1] = {0};
+    for (int more = n > 0; more; more = next_places(n, q + 1, place)) {
+        real term = *table++;
+        for (int k = 0; k < q; k++)
+            term *= directions[order[k] * n * n + place[k] * n + place[k + 1]];
+        out[place[0] * n + place[q]] += term;
     }
 }
 
@@ -126,7 +115,10 @@ static int spectral(ptrdiff_t n, int q, real (*const *g)(real), const real *w, c
     if (q > 0) {
         spectral_table(n, q, g, w, table);
         memset(inner, 0, (size_t)(n * n) * sizeof(real));
-        add_paths(n, q, table, turned, order, 0, inner);
+        for (int k = 0; k < q; k++)
+            order[k] = k;
+        for (int more = 1; more; more = next_order(q, order))
+            add_paths(n, q, table, turned, order, inner);
     }
     product(n, n, n, v, n, 1, inner, n, 1, rest);
     product(n, n, n, rest, n, 1, v, 1, n, out);

@@ -120,8 +120,8 @@ static double erfcinv(double q)
 {
     if (!(q > 0 && q < 2))
         return q == 0 ? INFINITY : q == 2 ? -INFINITY : NAN;
-    if (q > 1)
-        return -erfcinv(2 - q);
+    const double side = q > 1 ? -1 : 1;
+    q = q > 1 ? 2 - q : q;
     double x = 0.88622692545275801 * (1 - q);
     if (q < 0.5) {
         const double l = -log(q * 1.7724538509055160);
@@ -134,7 +134,7 @@ static double erfcinv(double q)
         if (fabs(step) <= 1e-16 * fabs(x))
             break;
     }
-    return x;
+    return side * x;
 }
 
 static double erfinv(double y)
@@ -206,8 +206,14 @@ static double beta_share(double a, double b, double x, double y)
         return NAN;
     if (x == 0 || y == 0)
         return y == 0;
-    if (x > (a + 1) / (a + b + 2))
-        return 1 - beta_share(b, a, y, x);
+    const int turned = x > (a + 1) / (a + b + 2);
+    if (turned) {
+        const double shape = a, place = x;
+        a = b;
+        b = shape;
+        x = y;
+        y = place;
+    }
     double c = 1, d = 1 - (a + b) * x / (a + 1), h, change = 0;
     d = 1 / (d == 0 ? 1e-300 : d);
     h = d;
@@ -221,7 +227,8 @@ static double beta_share(double a, double b, double x, double y)
             c = c == 0 ? 1e-300 : c;
             h *= change = d * c;
         }
-    return h * exp(a * log(x) + b * log(y) - betaln(a, b)) / a;
+    h *= exp(a * log(x) + b * log(y) - betaln(a, b)) / a;
+    return turned ? 1 - h : h;
 }
 
 static double betainc(double a, double b, double x)
