@@ -6,6 +6,7 @@ import inspect
 import json
 import operator
 from collections.abc import Callable, Mapping
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -55,6 +56,8 @@ class DeviceArray:
             raise AttributeError(f"CuPy's arrays have no {name}")
         if name in WAITING:
             DEVICE.wait()
+        if name == "data":
+            return SimpleNamespace(ptr=self.host.ctypes.data)
         if name == "get":
             return self.host.copy
         found = getattr(self.host, name)

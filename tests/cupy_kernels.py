@@ -17,10 +17,12 @@ import numpy as np
 
 HEAD = """
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #define __device__
 typedef double float64;
 typedef float float32;
+typedef int int32;
 typedef long long int64;
 """
 ENTRYWISE = """
@@ -49,6 +51,9 @@ void {name}(long n, char **arrays, long m) {{
 """
 
 
+KINDS = ("float64", "float32", "int64", "int32", "bool")
+
+
 class Parameter(NamedTuple):
     """One of a kernel."""
 
@@ -58,7 +63,7 @@ class Parameter(NamedTuple):
 
 def parameters(text: str) -> list[Parameter]:
     found = [Parameter(*one.split()) for one in text.split(",") if one.strip()]
-    assert all(p.kind in ("float64", "float32", "int64") for p in found), text
+    assert all(p.kind in KINDS for p in found), text
     return found
 
 

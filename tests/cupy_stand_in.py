@@ -28,6 +28,7 @@ from tests.cupy_arrays import (
 )
 from tests.cupy_device import DEVICE
 from tests.cupy_kernels import ElementwiseKernel, ReductionKernel
+from tests.cupy_routines import as_attributes
 from tests.cupy_table import CLASSES, MODULES
 
 # --- what is not NumPy's or SciPy's under the same name -------------------------------------------
@@ -205,6 +206,7 @@ def modules() -> dict[str, ModuleType]:
         parent, _, last = name.rpartition(".")
         if parent:
             setattr(found[parent], last, found[name])
+    vars(found["cupy.cuda"]).update(as_attributes())
     return found
 
 

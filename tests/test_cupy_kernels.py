@@ -14,6 +14,7 @@ import pytest
 
 import tcalc as tc
 from tcalc.backends.cupy.fusion import KernelText
+from tcalc.backends.cupy.library import _cut, library
 from tcalc.backends.cupy.program import DeviceProgram, bind
 from tcalc.graph.applications import apply
 from tests import linalg_cases, loop_cases, nvrtc, place_cases
@@ -125,6 +126,33 @@ def kernels_of_tables(dtype: str) -> set[KernelText]:
         shapes = {name: np.shape(a) for name, a in arrays.items()}
         found.update(program(outputs, shapes, dtype).kernels)
     return found
+
+
+#: Shapes of two operands and the axes of their product's sum.
+SUMS: list[tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]] = [
+    ((10_007,), (10_007,), (0,)), ((9_000,), (1,), (-1,)), ((8192,), (8192,), (0,)),
+    ((3, 5003), (5003,), (1,)), ((5003, 3), (5003, 1), (0,)), ((71, 73), (71, 73), (0, 1)),
+    ((2, 71, 3, 73), (71, 1, 73), (1, 3)), ((70, 3, 70), (1, 3, 70), (0, -1)),
+    ((1200, 6), (6,), (1,)), ((4, 5000), (4, 1), (0,)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize(("first", "second", "axes"), SUMS)
+def test_long_sums_of_few_results_are_cut_into_parts(
+    first: tuple[int, ...], second: tuple[int, ...], axes: tuple[int, ...], dtype: str
+) -> None:
+    rng = np.random.default_rng(0)
+    x, y = (rng.normal(size=shape).astype(dtype) for shape in (first, second))
+    xp = library()
+    found = xp.inner(xp.asarray(x), xp.asarray(y), axes)
+    wanted = (x.astype(float) * y.astype(float)).sum(axes)
+    assert found.dtype == dtype
+    scale = (np.abs(x).astype(float) * np.abs(y)).sum(axes)
+    np.testing.assert_array_less(np.abs(xp.on_host([found])[0] - wanted),
+                                 4 * np.finfo(dtype).eps * scale + 1e-300)  # fmt: skip
+    cut = _cut((first, second), axes)
+    assert (cut is None) == (wanted.size >= 1024 or scale.size * 4096 > (x + y).size)
 
 
 #: What stands before kernels where CuPy compiles them: names that its headers bring.

@@ -52,7 +52,7 @@ class Conditions:
 
     def flags(self) -> list[AnyArray]:
         """One array that tells for each condition whether it holds somewhere; none without any."""
-        held = [condition.bad.any() for condition in self._held]
+        held = [c.bad.any() if c.bad.ndim else c.bad for c in self._held]
         return [self._xp.stack(held)] if held else []
 
     def look(self, *flags: Array) -> None:

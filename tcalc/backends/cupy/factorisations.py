@@ -4,8 +4,8 @@ CuPy either ignores that a routine failed, or waits for each one to see whether 
 (``cupyx.errstate(linalg="raise")``), and what a failed routine leaves is not documented. So while
 it ignores, results are tried on the device: one vector z has to satisfy L L' z = A z, A X z = B z
 or V diag(w) V' z = A z to rounding, which nothing does that is not a factor of a matrix that near.
-A call of which every result is in order waits for none of them; another is made again, and CuPy
-tells.
+A Cholesky factor of one matrix is cuSOLVER's own, whose status stays on the device. A call of which
+every result is in order waits for none of them; another is made again, and CuPy tells.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 from ...support.arrays import AnyArray
 from ...support.conditions import looked_at_later
 from ...support.namespaces import ArrayNamespace
+from .triangles import lower_factor
 
 #: Units of rounding times rows by which products with the vector may differ. One that is too
 #: small costs a second run where it is exceeded, no number.
@@ -48,8 +49,13 @@ class Factorisations:
         return bool(a.size) and self._state()["linalg"] != "raise"
 
     def cholesky(self, a: AnyArray) -> AnyArray:
-        xp, factor = self._xp, self._own.cholesky(a)
-        if self._trusting(a):
+        xp, trusting = self._xp, self._trusting(a)
+        if trusting and a.ndim == 2:
+            factor, bad = lower_factor(xp, a)
+            looked_at_later(bad, _doubt)
+            return factor
+        factor = self._own.cholesky(a)
+        if trusting:
             z = self._vector(a)
             pivots = xp.diagonal(factor, axis1=-2, axis2=-1)
             size = xp.abs(xp.diagonal(a, axis1=-2, axis2=-1)).max(axis=-1)

@@ -6,7 +6,7 @@ the kernel; only what others read is an array.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -120,6 +120,17 @@ class FusedSteps:
         made = self.all_made
         return list(dict.fromkeys([a for step in self.steps for a in step.args if a not in made]))
 
+    @cached_property
+    def _read(self) -> list[Callable[[Values], Any]]:
+        """What reads each of them, one of which has all axes; asked for when all steps are there."""
+        read, slots = self._layout.reader, self.operands
+        found = [read(self._xp, slot) for slot in slots]
+        shapes = [self._layout.plan.shapes[a] for a in slots]
+        if np.broadcast_shapes(*shapes) != self.shape:
+            first, to = found[0], self._xp.broadcast_to
+            found[0] = lambda values: to(first(values), self.shape)
+        return found
+
     @property
     def reads(self) -> Collection[int]:
         return {self._layout.holder(a) for a in self.operands}
@@ -162,11 +173,7 @@ class FusedSteps:
 
     def arrays(self, values: Values) -> list[Any]:
         """The operands, one of which has all axes."""
-        found = [self._layout.read(self._xp, values, a) for a in self.operands]
-        shapes = [self._layout.plan.shapes[a] for a in self.operands]
-        if np.broadcast_shapes(*shapes) != self.shape:
-            found[0] = self._xp.broadcast_to(found[0], self.shape)
-        return found
+        return [read(values) for read in self._read]
 
     def run(self, values: Values, conditions: Conditions) -> None:
         for slot, array in zip(self.stored, self.kernel(*self.arrays(values)), strict=True):
@@ -214,4 +221,5 @@ class FusedSum:
         )  # fmt: skip
 
     def run(self, values: Values, conditions: Conditions) -> None:
-        values[self.step.out] = self.kernel(*self.before.arrays(values), axis=self.axes)
+        found = self.before._xp.reduced(self.kernel, self.before.arrays(values), self.axes)
+        values[self.step.out] = found

@@ -37,9 +37,12 @@ def _no_zeros(xp: CuPy, problem: str, a: AnyArray) -> None:
 
 def _inverse_of(xp: CuPy, factor: AnyArray) -> AnyArray:
     """Of a lower triangle, by its solutions for the identity."""
-    n = factor.shape[-1]
-    columns = xp.ascontiguousarray(xp.broadcast_to(xp.eye(n, dtype=factor.dtype), factor.shape))
-    return xp.triangular(factor, columns, lower=True) if factor.size else factor
+    if not factor.size:
+        return factor
+    columns = xp.eye(factor.shape[-1], dtype=factor.dtype)
+    if factor.ndim > 2:
+        columns = xp.ascontiguousarray(xp.broadcast_to(columns, factor.shape))
+    return xp.triangular(factor, columns, fresh=True)
 
 
 def _tri_inverse(xp: CuPy, params: Params, a: AnyArray) -> AnyArray:
@@ -62,9 +65,9 @@ def _cholesky_pullback(xp: CuPy, params: Params, factor: AnyArray, bar: AnyArray
         return bar
     product = xp.swapaxes(xp.tril(factor), -1, -2) @ bar
     inner = xp.tril(product) + xp.swapaxes(xp.tril(product, -1), -1, -2)
-    left = xp.triangular(factor, inner, lower=True, transposed=True)
+    left = xp.triangular(factor, inner, transposed=True)
     turned = xp.swapaxes(left, -1, -2)
-    return xp.triangular(factor, turned, lower=True, transposed=True) / 2
+    return xp.triangular(factor, turned, transposed=True) / 2
 
 
 #: Computed from operands, and from the factor where the row has one.
@@ -169,7 +172,7 @@ def _scratch(xp: CuPy, result: Result, params: Params) -> None:
 def _trisolve(xp: CuPy, result: Result, params: Params, a: AnyArray, b: AnyArray) -> AnyArray:
     transposed, name = params
     _no_zeros(xp, f"{name}: a zero on the diagonal", a)
-    return xp.triangular(a, b, lower=True, transposed=transposed) if b.size else b
+    return xp.triangular(a, b, transposed) if b.size else b
 
 
 def _index(xp: CuPy, result: Result, params: Params, a: AnyArray) -> AnyArray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from itertools import groupby
+from operator import itemgetter
 from typing import Any, Protocol
 
 import numpy as np
@@ -64,10 +65,15 @@ class Layout:
         """Does it hold integers?"""
         return self.holder(slot) in self._integral
 
-    def read(self, xp: ArrayNamespace, values: Values, slot: int) -> Any:
+    def reader(self, xp: ArrayNamespace, slot: int) -> Callable[[Values], Any]:
+        """What gives a slot's array of the arrays that there are."""
         if slot in self._held:
-            return values[slot]
-        return xp.reshape(values[self.plan.owner[slot]], self.plan.shapes[slot])
+            return itemgetter(slot)
+        owner, shape = self.plan.owner[slot], self.plan.shapes[slot]
+        return lambda values: xp.reshape(values[owner], shape)
+
+    def read(self, xp: ArrayNamespace, values: Values, slot: int) -> Any:
+        return self.reader(xp, slot)(values)
 
 
 class SingleStep:
@@ -82,10 +88,12 @@ class SingleStep:
     def __init__(
         self, layout: Layout, step: Step, dtype: np.dtype[Any], xp: CuPy, inner: Any = None
     ) -> None:
-        self.step, self._layout, self._xp, self.inner = step, layout, xp, inner
+        self.step, self._xp, self.inner = step, xp, inner
         self.reads = {layout.holder(a) for a in step.args}
         self.makes = {step.out}
         self._kernel = kernel_of(step)
+        self._read = {id(space): [layout.reader(space, a) for a in step.args]
+                      for space in (xp, NUMPY)}  # fmt: skip
         self._result = Result(step.shape, dtype)
         self._integers = [a in layout.plan.integers and step.kind not in OF_HOST for a in step.args]
 
@@ -95,7 +103,7 @@ class SingleStep:
     def made(self, xp: ArrayNamespace, values: Values, conditions: Conditions) -> Any:
         """What it makes of arrays of a namespace, this one's or NumPy's."""
         step, params = self.step, self.step.params
-        arrays = [self._layout.read(xp, values, a) for a in step.args]
+        arrays = [read(values) for read in self._read[id(xp)]]
         arrays = [xp.asarray(a) if n else a for a, n in zip(arrays, self._integers, strict=True)]
         if self.inner is not None:
             params = (*params[:-1], self.inner.stepper(conditions, params[-3]))
