@@ -1,4 +1,4 @@
-"""Printed CUDA on a device, which CuPy brings arrays to: compiled by nvcc, on cuBLAS and cuSOLVER."""
+"""Printed CUDA on a device: nvcc compiles it, CuPy brings arrays, cuBLAS and cuSOLVER are CUDA's."""
 
 from __future__ import annotations
 

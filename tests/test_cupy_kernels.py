@@ -16,6 +16,7 @@ import tcalc as tc
 from tcalc.backends.cupy.fusion import KernelText
 from tcalc.backends.cupy.library import _cut, library
 from tcalc.backends.cupy.program import DeviceProgram, bind
+from tcalc.backends.cupy.triangles import lower_factor
 from tcalc.graph.applications import apply
 from tests import linalg_cases, loop_cases, nvrtc, place_cases
 from tests.cases import CASES
@@ -126,6 +127,30 @@ def kernels_of_tables(dtype: str) -> set[KernelText]:
         shapes = {name: np.shape(a) for name, a in arrays.items()}
         found.update(program(outputs, shapes, dtype).kernels)
     return found
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("columns", [None, 1, 3, 5, 9])
+@pytest.mark.parametrize("order", ["C", "F", "a part"])
+def test_triangles_in_any_order_of_memory(columns: int | None, order: str, dtype: str) -> None:
+    """Solutions and factors by routines that are called by addresses."""
+    rng, xp = np.random.default_rng(0), library()
+    a = np.tril(rng.normal(size=(5, 5))).astype(dtype) + 3 * np.eye(5, dtype=dtype)
+    b = rng.normal(size=(5,) if columns is None else (5, columns)).astype(dtype)
+    matrix = xp.asarray(a @ a.T)
+    held = xp.asarray(np.asfortranarray(a) if order == "F" else a)
+    if order == "a part":
+        held = xp.asarray(np.pad(a, 2, constant_values=np.nan))[2:7, 2:7]
+    for transposed in (False, True):
+        sides = xp.asarray(b)
+        found, kept = xp.on_host([xp.triangular(held, sides, transposed), sides])
+        wanted = np.linalg.solve(a.T if transposed else a, b)
+        assert found.dtype == dtype
+        np.testing.assert_allclose(found, wanted, atol=50 * np.finfo(dtype).eps)
+        np.testing.assert_array_equal(kept, b)
+    factor, bad = xp.on_host(lower_factor(xp, matrix))
+    np.testing.assert_allclose(factor, a, atol=200 * np.finfo(dtype).eps)
+    assert not bad.any()
 
 
 #: Shapes of two operands and the axes of their product's sum.

@@ -25,8 +25,8 @@ from .pieces import Layout, Values
 MOST_ARRAYS, MOST_STEPS, REACH = 24, 200, 64
 #: What entries call, as functions of the device: C++, and C for who defines the word away.
 FUNCTIONS = ENTRY_FUNCTIONS.replace("static INLINED", "static inline __device__")
-#: What stands before a kernel, behind CuPy's headers, which have a function called `real`; NVRTC has
-#: none of C's.
+#: What stands before a kernel, behind CuPy's headers, which have a function called `real`; NVRTC
+#: has none of C's.
 PREAMBLE = """
 #define real {real}
 #define F(name) {function}
@@ -122,7 +122,7 @@ class FusedSteps:
 
     @cached_property
     def _read(self) -> list[Callable[[Values], Any]]:
-        """What reads each of them, one of which has all axes; asked for when all steps are there."""
+        """What reads each of them, one of which has all axes, once all steps are there."""
         read, slots = self._layout.reader, self.operands
         found = [read(self._xp, slot) for slot in slots]
         shapes = [self._layout.plan.shapes[a] for a in slots]

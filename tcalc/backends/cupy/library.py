@@ -51,8 +51,8 @@ def free_memory() -> int:
     return int(free) + int(cupy.get_default_memory_pool().free_bytes())
 
 
-#: Results from which on each has a block of threads for itself, the length of sums from which on these
-#: are shared by several, and of the least part.
+#: Results from which on each has a block of threads for itself, the length of sums from which on
+#: several share one, and that of the least part.
 BLOCKS, LONG, LEAST = 1024, 4096, 512
 
 
@@ -154,7 +154,7 @@ class CuPy(ArrayNamespace):
 
         Where `b` is fresh it may lie in its memory.
         """
-        if a.ndim > 2:
+        if a.ndim > 2 or len(a) < b.size < len(a) ** 2:
             solve = import_module("cupyx.scipy.linalg").solve_triangular
             return solve(a, b, trans=int(transposed), lower=True)
         own = fresh and b.flags.c_contiguous

@@ -1,7 +1,7 @@
 """Triangles by routines of cuSOLVER and cuBLAS, in the order of memory that each is fastest in.
 
-CuPy factors upper triangles, which takes two and a half times as long as lower ones, and copies right
-sides to columns that are next to each other, which cuBLAS solves no faster than rows.
+CuPy factors upper triangles, which takes two and a half times as long as lower ones, and copies one
+right side, or as many as make a square, for which cuBLAS is as fast without.
 """
 
 from __future__ import annotations
@@ -31,21 +31,25 @@ def lower_factor(xp: ArrayNamespace, a: AnyArray) -> tuple[AnyArray, AnyArray]:
 
 
 def solved(xp: ArrayNamespace, a: AnyArray, b: AnyArray, transposed: bool) -> AnyArray:
-    """The solution of a's lower triangle, or of the transposed one, over b, rows next to each other.
+    """The solution of a's lower triangle, or of the transposed one, over b, row by row.
 
-    cuBLAS has columns: to it b is transposed, and so is a unless its columns are next to each other.
+    cuBLAS has columns: to it b is transposed, but for a single column, and so is a unless it lies
+    in memory column by column.
     """
     n, letter, blas = len(a), a.dtype.char, xp.cuda.cublas
     by_columns = a.flags.f_contiguous and not a.flags.c_contiguous
     if not (by_columns or a.flags.c_contiguous):
         a = xp.ascontiguousarray(a)
     triangle = blas.CUBLAS_FILL_MODE_LOWER if by_columns else blas.CUBLAS_FILL_MODE_UPPER
-    turned = by_columns != transposed
     count = b.size // n
+    one = count == 1
+    turned = by_columns == transposed if one else by_columns != transposed
+    side = blas.CUBLAS_SIDE_LEFT if one else blas.CUBLAS_SIDE_RIGHT
+    m, columns = (n, 1) if one else (count, n)
     _named(blas, letter, "trsm")(
-        xp.cuda.device.get_cublas_handle(), blas.CUBLAS_SIDE_RIGHT, triangle,
+        xp.cuda.device.get_cublas_handle(), side, triangle,
         blas.CUBLAS_OP_T if turned else blas.CUBLAS_OP_N, blas.CUBLAS_DIAG_NON_UNIT,
-        count, n, _one(letter).ctypes.data, a.data.ptr, n, b.data.ptr, count,
+        m, columns, _number(letter).ctypes.data, a.data.ptr, n, b.data.ptr, m,
     )  # fmt: skip
     return b
 
@@ -56,8 +60,8 @@ def _named(module: Any, letter: str, name: str) -> Any:
 
 
 @cache
-def _one(letter: str) -> np.ndarray:
-    """A number in the host's memory."""
+def _number(letter: str) -> np.ndarray:
+    """One, in the host's memory."""
     return np.ones(1, letter)
 
 
