@@ -1,4 +1,4 @@
-"""Printed CUDA on a device: nvcc compiles it, CuPy brings arrays, cuBLAS and cuSOLVER are CUDA's."""
+"""Printed CUDA on a device: nvcc compiles it, CuPy brings arrays, and CUDA its libraries."""
 
 from __future__ import annotations
 

@@ -95,16 +95,16 @@ def problems(
     *flags: str,
     source: str = "",
     results: int | None = None,
-    build: Callable[..., ctypes.CDLL] = built,
+    library: ctypes.CDLL | None = None,
     call: Callable[..., Ran] = called,
 ) -> list[str]:
     """What is wrong with the first `results` of the functions of these expressions.
 
-    In two orders of threads. They may be printed already.
+    In two orders of threads. They may be printed already, or compiled.
     """
     real = np.float32 if "-DSINGLE" in flags else np.float64
     source = source or source_of(jobs)
-    library = build(source, folder, *flags)
+    library = library or built(source, folder, *flags)
     found = []
     for k, job in enumerate(jobs):
         first = call(library, source, f"f{k}", job, real)

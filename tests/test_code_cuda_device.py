@@ -33,7 +33,7 @@ def wrong(jobs: Sequence[Job], folder: Path, tolerance: float, *flags: str, resu
         for part, source, library in zip(parts, sources, libraries, strict=True)
         for problem in problems(
             part, folder, tolerance, *flags, source=source, results=results,
-            build=lambda *_: library, call=cuda_device.called,
+            library=library, call=cuda_device.called,
         )
     ]  # fmt: skip
 
