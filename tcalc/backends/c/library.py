@@ -66,7 +66,17 @@ _PRELUDE = """
 typedef {real} real;
 typedef double wide;
 typedef {same} same;
-#define EACH(word, given) {each}
+/* Bytes of a vector: compilers keep wider ones than the processor's in memory. */
+#if defined(__AVX512F__)
+#define WIDTH 64
+#define EACH(word, given) {each[64]}
+#elif defined(__AVX__)
+#define WIDTH 32
+#define EACH(word, given) {each[32]}
+#else
+#define WIDTH 16
+#define EACH(word, given) {each[16]}
+#endif
 typedef int (*Body)(char **, long, long);
 #define INLINED inline __attribute__((always_inline))
 #define F(name) {function}
@@ -93,8 +103,10 @@ _RENAMED = """VECTOR __attribute__((const)) real {name}(real) __asm__("{symbol}"
 def prelude(char: str) -> str:
     """Types, for a dtype of NumPy by its character."""
     real, function = ("float", "name##f") if char == "f" else ("double", "name")
-    lanes = 64 // np.dtype(char).itemsize
-    each = ", ".join(f"word({lane}, given)" for lane in range(lanes))
+    each = {
+        width: ", ".join(f"word({lane}, given)" for lane in range(width // np.dtype(char).itemsize))
+        for width in (16, 32, 64)
+    }
     same = "int" if char == "f" else "long long"
     return _PRELUDE.format(real=real, function=function, same=same, each=each)
 

@@ -153,6 +153,10 @@ def _declared(body: str) -> set[str]:
     return set(re.findall(r"\b(?:real|long) \*([pq]\d+) =", body))
 
 
+#: Entries next to each other that are added up together, of one chunk after the other.
+ENTRIES = 64
+
+
 def joined(sums: Sequence[tuple[str, str, int, str]], chunks: int) -> list[str]:
     """C that adds up what chunks have summed, in their order.
 
@@ -164,7 +168,9 @@ def joined(sums: Sequence[tuple[str, str, int, str]], chunks: int) -> list[str]:
     chunks : int
     """
     return [
-        f"for (long k = 0; k < {n}; k++) {{ wide s = 0; for (long c = 0; c < {chunks}; c++) "
-        f"s += {parts}[c * {n}L + k]; {out}[k] {sign} (real)s; }}"
+        f"for (long b = 0; b < {n}; b += {ENTRIES}) {{ const long m = {n} - b < {ENTRIES} ? {n} - b "
+        f": {ENTRIES}; wide s[{ENTRIES}] = {{0}}; for (long c = 0; c < {chunks}; c++) "
+        f"for (long k = 0; k < m; k++) s[k] += {parts}[c * {n}L + b + k]; "
+        f"for (long k = 0; k < m; k++) {out}[b + k] {sign} (real)s[k]; }}"
         for out, parts, n, sign in sums
     ]

@@ -84,7 +84,9 @@ class CompiledTiles(CFunction):
         temporaries = self._temporaries(v[self.scratch])
         cuts = [cut for slot in (*temporaries, *arrays) if (cut := self.tiling.cut(slot))]
         widest = max([prod(cut.shape(shapes[cut.slot], 1)) for cut in cuts], default=1)
-        tile = max(1, min(loop.tile, TILE // widest))
+        # BLAS has tiles of its own, and is no faster at less than one of the plan's.
+        most = loop.tile if self._multiplies else max(1, TILE // widest)
+        tile = -(-loop.tile // -(-loop.tile // most))
         held = {
             cut.slot: np.empty(cut.shape(shapes[cut.slot], tile), self.dtype)
             for cut in cuts
@@ -137,11 +139,15 @@ class CompiledTiles(CFunction):
             f"for (long r = first; r < last; r += {tile}) {{",
             f"long t = last - r < {tile} ? last - r : {tile};",
         ]
-        blas = any(step.kind in CALLS for step in self.steps)
         work = "\n".join([*own, *zeros, *head, *body])
-        call = shared.call(self.cut, work, [("table", "char **")], blas)
+        call = shared.call(self.cut, work, [("table", "char **")], self._multiplies)
         sums = [(f"q{slot}", parts[slot], n, "=") for slot, n in self.sums.items()]
         return self.whole("\n".join([f"{call};", *joined(sums, self.cut.chunks)]), "q", shared, v)
+
+    @property
+    def _multiplies(self) -> bool:
+        """Is one of the steps BLAS's?"""
+        return any(step.kind in CALLS for step in self.steps)
 
     def _cut(self) -> Cut | None:
         """The rows in chunks of whole tiles, as many as there is room for their sums."""

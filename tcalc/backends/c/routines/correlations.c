@@ -3,8 +3,8 @@
    are next to each other. */
 
 /* A vector of entries that may begin anywhere; bits of one, all or none of an entry. */
-typedef real loose __attribute__((vector_size(64), aligned(sizeof(real)), may_alias));
-typedef long long bits __attribute__((vector_size(64)));
+typedef real loose __attribute__((vector_size(WIDTH), aligned(sizeof(real)), may_alias));
+typedef long long bits __attribute__((vector_size(WIDTH)));
 /* Most weights that are held, vectors of a line at a time, and entries of lines that stay in cache. */
 enum { HELD = 2048, STRIPE = 4, NEAR = 2048 };
 

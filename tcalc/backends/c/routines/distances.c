@@ -1,8 +1,8 @@
 /* Squared distances between the rows of two matrices: differences, so that nothing cancels. */
 
 /* Vectors of entries, how many of them are made at a time, and entries of a row that are. */
-typedef real lanes __attribute__((vector_size(64)));
-enum { VECTORS = 4, ACROSS = VECTORS * 64 / sizeof(real), DEPTH = 128 };
+typedef real lanes __attribute__((vector_size(WIDTH)));
+enum { VECTORS = 4, ACROSS = VECTORS * WIDTH / sizeof(real), DEPTH = 128 };
 
 /* out[i, j] = |a_i - b_j|^2 for n rows of a and m of b, of k entries; rows of out are `lead` apart. */
 static void squared_distances(const real *a, long ar, long ac, const real *b, long br, long bc,
@@ -40,7 +40,7 @@ static void squared_distances(const real *a, long ar, long ac, const real *b, lo
 }
 
 /* Vectors and entries of weights that are looked at together, and columns that are summed by them. */
-enum { LANES_OF = 64 / sizeof(real), LINED = 16, BLOCK = LINED * LANES_OF, COLUMNS_OF = 32 };
+enum { LANES_OF = WIDTH / sizeof(real), LINED = 16, BLOCK = LINED * LANES_OF, COLUMNS_OF = 32 };
 
 static real total(lanes x)
 {

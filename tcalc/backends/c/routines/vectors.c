@@ -1,12 +1,12 @@
 /* Products of small matrices and vectors, for which calling gemv takes as long as reading them.
 
-   `real`, integers of its size (`same`), and EACH, which writes a word for every lane, come from a
-   prelude. Vectors are read past the end of short rows where the matrix itself goes on. */
+   `real`, integers of its size (`same`), the WIDTH of vectors and EACH, which writes a word for every
+   lane, come from a prelude. Vectors are read past the end of short rows where the matrix itself goes on. */
 
 /* Entries of a row that one instruction takes, or a few of them. */
-typedef real lanes __attribute__((vector_size(64), aligned(sizeof(real)), may_alias));
-typedef same masks __attribute__((vector_size(64), aligned(sizeof(real)), may_alias));
-enum { LANE = 64 / sizeof(real) };
+typedef real lanes __attribute__((vector_size(WIDTH), aligned(sizeof(real)), may_alias));
+typedef same masks __attribute__((vector_size(WIDTH), aligned(sizeof(real)), may_alias));
+enum { LANE = WIDTH / sizeof(real) };
 /* Vectors of sums that are held, entries of a row that are summed at a time, and those of a matrix
    up to which all this is faster than gemv. */
 enum { SUMS = 4, STRIP = SUMS * LANE, LIGHT = 30000 };
