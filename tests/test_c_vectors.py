@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import mmap
+import os
+import platform
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -87,3 +92,33 @@ def test_vectors_with_gaps(dtype: type) -> None:
         row = np.full((1, 20), np.nan, dtype)
         run(1.0, x[:, 4:5].T, matrix, 0.0, row)
         np.testing.assert_allclose(row[0], x[:, 4] @ matrix, rtol=64 * np.finfo(dtype).eps)
+
+
+#: Distances, convolutions and products of small matrices beside sums of long doubles, which share
+#: registers with MMX.
+OLDER = """
+import numpy as np, tcalc as tc
+rng = np.random.default_rng(0)
+P, C, w, k = tc.var("P", ("n", "d")), tc.var("C", ("m", "d")), tc.var("w", "r"), tc.var("k", "q")
+windows = tc.build("r-q+1", lambda i: tc.sum(tc.build("q", lambda j: w[i + j] * k[j])))
+data = {"P": rng.normal(size=(33, 7)), "C": rng.normal(size=(64, 7)), "w": rng.normal(size=500),
+        "k": rng.normal(size=9)}
+step = tc.compile([tc.sum((P[:, None] - C) ** 2, 2), windows, P @ C.T, P.T @ P], backend="c")
+for dtype in ("float64", "float32"):
+    p, c, x, y = [a.astype(dtype) for a in data.values()]
+    found = step(P=p, C=c, w=x, k=y)
+    p, c = p.astype(np.longdouble), c.astype(np.longdouble)
+    wanted = [((p[:, None] - c) ** 2).sum(2), np.correlate(x, y, "valid"), p @ c.T, p.T @ p]
+    for a, b in zip(found, wanted):
+        assert a.dtype == dtype
+        np.testing.assert_allclose(a, b.astype(float), atol=200 * np.finfo(dtype).eps)
+"""
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="another processor's instructions")
+@pytest.mark.parametrize("flag", ["-mno-avx", "-mno-avx512f"])
+def test_other_vectors_than_this_processor_has(flag: str, tmp_path: Path) -> None:
+    environment = {**os.environ, "CC": f"cc {flag}", "TCALC_CACHE": str(tmp_path / "cache")}
+    line = [sys.executable, "-c", OLDER]
+    done = subprocess.run(line, env=environment, capture_output=True, text=True, check=False)
+    assert not done.returncode, done.stderr
