@@ -58,8 +58,8 @@ LONG = 60_000
 _LOCK = threading.Lock()
 
 _PRELUDE = """
-/* Registers of MMX, which GCC may pass numbers through where there is no AVX, are those of long double:
-   the next of these in the process would be nan. */
+/* Registers of MMX, which GCC may pass numbers through where there is no AVX, are those of long
+   double: the next of these in the process would be nan. */
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 #pragma GCC target("no-mmx")
 #endif

@@ -168,8 +168,9 @@ def joined(sums: Sequence[tuple[str, str, int, str]], chunks: int) -> list[str]:
     chunks : int
     """
     return [
-        f"for (long b = 0; b < {n}; b += {ENTRIES}) {{ const long m = {n} - b < {ENTRIES} ? {n} - b "
-        f": {ENTRIES}; wide s[{ENTRIES}] = {{0}}; for (long c = 0; c < {chunks}; c++) "
+        f"for (long b = 0; b < {n}; b += {ENTRIES}) {{ "
+        f"const long m = {n} - b < {ENTRIES} ? {n} - b : {ENTRIES}; "
+        f"wide s[{ENTRIES}] = {{0}}; for (long c = 0; c < {chunks}; c++) "
         f"for (long k = 0; k < m; k++) s[k] += {parts}[c * {n}L + b + k]; "
         f"for (long k = 0; k < m; k++) {out}[b + k] {sign} (real)s[k]; }}"
         for out, parts, n, sign in sums
