@@ -25,6 +25,18 @@ static __global__ void clear_above(ptrdiff_t n, real *l)
         l[entry] = entry % n > entry / n ? 0 : l[entry];
 }
 
+/* The lower triangle that a library left column by column, row by row, with zeros above. */
+static __global__ void turn_lower(ptrdiff_t n, real *l)
+{
+    GRID_STRIDE(entry, n * n) {
+        const ptrdiff_t i = entry / n, j = entry % n;
+        if (j < i) {
+            l[entry] = l[j * n + i];
+            l[j * n + i] = 0;
+        }
+    }
+}
+
 static __global__ void add_turned(ptrdiff_t n, const real *a, real *x)
 {
     GRID_STRIDE(entry, n * n)
@@ -94,21 +106,21 @@ static int library_symmetric_product(Device on, ptrdiff_t n, ptrdiff_t k, const 
 static size_t library_cholesky_space(cusolverDnHandle_t solver, ptrdiff_t n)
 {
     int size = 0;
-    CUSOLVER_POTRF_SIZE(solver, CUBLAS_FILL_MODE_UPPER, (int)n, NULL, n > 1 ? (int)n : 1, &size);
+    CUSOLVER_POTRF_SIZE(solver, CUBLAS_FILL_MODE_LOWER, (int)n, NULL, n > 1 ? (int)n : 1, &size);
     return (size_t)size;
 }
 
-/* l l' = a */
+/* l l' = a, which cuSOLVER finds much faster as a lower triangle than as an upper one. */
 static int library_cholesky(Device on, ptrdiff_t n, const real *a, real *l)
 {
     const int size = (int)library_cholesky_space(on.solver, n);
     int *info = on.failed + 1;
     if (!n)
         return 0;
-    LAUNCH(copy_matrix, blocks(n * n, THREADS), THREADS, on.stream, n, n, a, n, 1, l);
-    if (CUSOLVER_POTRF(on.solver, CUBLAS_FILL_MODE_UPPER, (int)n, l, (int)n, on.space, size, info))
+    LAUNCH(copy_matrix, blocks(n * n, THREADS), THREADS, on.stream, n, n, a, 1, n, l);
+    if (CUSOLVER_POTRF(on.solver, CUBLAS_FILL_MODE_LOWER, (int)n, l, (int)n, on.space, size, info))
         return 1;
-    LAUNCH(clear_above, blocks(n * n, THREADS), THREADS, on.stream, n, l);
+    LAUNCH(turn_lower, blocks(n * n, THREADS), THREADS, on.stream, n, l);
     LAUNCH(note_info, 1, 1, on.stream, info, on.failed);
     return 0;
 }
@@ -138,7 +150,8 @@ static int solve_factored(Device on, ptrdiff_t n, ptrdiff_t r, const real *l, re
     return 0;
 }
 
-/* x = l^-1 x, or that of the transposed matrix, for x of r columns; a zero on l's diagonal is refused. */
+/* x = l^-1 x, or that of the transposed matrix, for x of r columns; a zero on l's diagonal is refused.
+   One column is one to cuBLAS too, which takes many times as long for one row. */
 static int library_solve_lower(Device on, ptrdiff_t n, ptrdiff_t r, const real *l, int transposed,
                                real *x)
 {
@@ -146,6 +159,10 @@ static int library_solve_lower(Device on, ptrdiff_t n, ptrdiff_t r, const real *
     if (!n || !r)
         return 0;
     LAUNCH(find_zero, blocks(n, THREADS), THREADS, on.stream, n, l, on.failed);
+    if (r == 1)
+        return CUBLAS_TRSM(on.blas, CUBLAS_SIDE_LEFT, CUBLAS_FILL_MODE_UPPER,
+                           transposed ? CUBLAS_OP_N : CUBLAS_OP_T, CUBLAS_DIAG_NON_UNIT, (int)n, 1, &one,
+                           l, (int)n, x, (int)n) != CUBLAS_STATUS_SUCCESS;
     return CUBLAS_TRSM(on.blas, CUBLAS_SIDE_RIGHT, CUBLAS_FILL_MODE_UPPER,
                        transposed ? CUBLAS_OP_T : CUBLAS_OP_N, CUBLAS_DIAG_NON_UNIT, (int)r, (int)n, &one,
                        l, (int)n, x, (int)r) != CUBLAS_STATUS_SUCCESS;
