@@ -45,6 +45,24 @@ def test_a_convolution_is_held_in_less_than_its_windows(wrt: str) -> None:
     np.testing.assert_allclose(held.todense(), tc.compile(hessian)(**data), 1e-12, 1e-12)
 
 
+@pytest.mark.parametrize(("order", "terms"), [(1, 4), (2, 9), (3, 16)])
+def test_differences_of_differences_are_bands(order: int, terms: int) -> None:
+    """D' diag D for D with binomial coefficients: a term for each two of a difference's entries."""
+    x = tc.var("x", "n")
+    hessian = tc.hessian(tc.sum(tc.diff(x, order) ** 4), x)
+    assert len(tc.compress(hessian).terms) == terms
+    data = np.random.default_rng(order).normal(size=20)
+    held = tc.compile(hessian, structured=True)(x=data)
+    by = np.diff(np.eye(20), order, axis=0)
+    expected = 12 * by.T @ np.diag(np.diff(data, order) ** 2) @ by
+    np.testing.assert_allclose(held.todense(), expected, 1e-12, 1e-12)
+    goal = np.linspace(-1, 1, 20)
+    solution = np.linalg.solve(expected + np.eye(20), goal)
+    np.testing.assert_allclose(held.solve(goal, damping=1), solution, 1e-9)
+    plan = tc.compile(hessian, structured=True).plan_for(x=(100_000,))
+    assert plan.peak_bytes < 100 * 8 * 100_000
+
+
 DIFFERENCES = {
     "first": lambda x: x[1:] - x[:-1],
     "second": lambda x: x[2:] - 2 * x[1:-1] + x[:-2],

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from math import prod
+from typing import Any
 
-from ..graph.extents import ONE, Coef, Extent, Shape, extent_of
+from ..graph.extents import ONE, Coef, Extent, Shape, extent_of, sum_of
 from ..graph.nodes import Add, Apply, Einsum, Expr, Labels, Permutation, postorder
-from ..graph.normal import add, distribute, einsum
+from ..graph.normal import add, distribute, einsum, scale
 from ..graph.products import (
     LabelledExpr,
     components,
@@ -54,6 +55,28 @@ class Term(NamedTuple):
     labels: tuple[Labels, ...]
     out: tuple[int | Table, ...]
     extents: Shape
+
+    def place(self) -> tuple[object, ...]:
+        """Equal for terms that differ in a number and in the names of labels."""
+        names: dict[int, int] = {}
+
+        def named(word: Labels) -> Labels:
+            return tuple([names.setdefault(i, len(names)) for i in word])
+
+        words = tuple(map(named, self.labels))
+        out = [
+            (id(item.core), named(item.labels)) if isinstance(item, Table) else named((item,))
+            for item in self.out
+        ]
+        extents = tuple([self.extents[i] for i in names])
+        return (
+            tuple(map(id, self.cores)),
+            words,
+            tuple(out),
+            extents,
+            self.coef.times,
+            self.coef.over,
+        )
 
 
 class UngroupedTerm(NamedTuple):
@@ -97,13 +120,24 @@ def summands(value: Expr) -> list[Expr]:
     These are sums whose terms have fewer axes than the sum, as in x_l (A_ik B_j + A_jk B_i), and
     sums of factors of other terms: x_i y_j + (x_j + y_j) y_i has rank two.
     """
-    larger: set[int] = set()
-    for node in postorder([value]):
-        if isinstance(node, Add) and (structured(node, larger) or all(map(low_order, node.args))):
-            larger.add(id(node))
+    larger: dict[int, Add] = {}
+    looked: set[Expr] = set()
+
+    def opens(arg: Add) -> bool:
+        found = postorder([arg], looked.__contains__)
+        for node in [e for e in found if isinstance(e, Add) and e not in looked]:
+            if structured(node, larger) or all(map(low_order, node.args)):
+                larger[id(node)] = node
+        looked.update(found)
+        return id(arg) in larger
 
     def opened(e: Expr) -> Sequence[Expr] | None:
-        return e.args if isinstance(e, Add) else _distributed(e, lambda arg: id(arg) in larger)
+        if isinstance(e, Add):
+            return e.args
+        if (whole := _unscaled(e)) is not e and isinstance(whole, Einsum) and whole.summed:
+            parts = opened(whole)
+            return parts and [scale(part, split_coef(e)[0]) for part in parts]
+        return _distributed(e, opens)
 
     found = flattened(value, opened, MAX_SUMMANDS)
     standing = {_unscaled_id(arg) for e in found for arg in _factors(e)}
@@ -133,8 +167,11 @@ def _unscaled_id(e: Expr) -> int:
 
 
 def _distributed(e: Expr, opens: Callable[[Add], bool]) -> list[Expr] | None:
-    """The product e distributed over the first of its sums that opens, or None."""
-    if not isinstance(e, Einsum) or e.summed:
+    """The product e distributed over the first of its sums that opens, or None.
+
+    Contractions are where an indicator shifts the sum: bands inside of bands are bands.
+    """
+    if not isinstance(e, Einsum) or (e.summed and not any(map(indicates, e.args))):
         return None
     for k, arg in enumerate(e.args):
         if isinstance(arg, Add) and opens(arg):
@@ -341,13 +378,16 @@ class _AtomUse(NamedTuple):
 
 
 def grouped_terms(pieces: Sequence[UngroupedTerm]) -> list[Term]:
-    """Terms with factors grouped; transposed and scaled occurrences share one core."""
+    """Terms with factors grouped; transposed and scaled occurrences share one core.
+
+    Terms that differ in a number alone are one.
+    """
     uses = [_atom_uses(piece) for piece in pieces]
     first: dict[int, tuple[Permutation, list[Coef]]] = {}
     for use in [use for row in uses for use in row]:
         order = tuple(sorted(range(len(use.word)), key=lambda axis: use.word[axis]))
         first.setdefault(id(use.atom), (order, []))[1].append(use.coef)
-    terms = []
+    terms: dict[Any, Term] = {}
     for piece, row in zip(pieces, uses, strict=True):
         coef = ONE
         cores, labels = [], []
@@ -358,8 +398,13 @@ def grouped_terms(pieces: Sequence[UngroupedTerm]) -> list[Term]:
             cores.append(einsum([use.atom], [axes], order, use.coef if same else ONE))
             labels.append(tuple([use.word[axis] for axis in order]))
             coef = coef if same else coef.by(use.coef)
-        terms.append(Term(coef, tuple(cores), tuple(labels), piece.out, piece.extents))
-    return terms
+        term = Term(coef, tuple(cores), tuple(labels), piece.out, piece.extents)
+        key = term.place()
+        if key in terms:
+            value = sum_of(terms[key].coef.value, coef.value)
+            term = term._replace(coef=coef._replace(value=value))
+        terms[key] = term
+    return [term for term in terms.values() if not term.coef.zero]
 
 
 def _atom_uses(piece: UngroupedTerm) -> list[_AtomUse]:

@@ -160,11 +160,11 @@ def outer_factors(e: Expr) -> tuple[Expr, ...]:
 def structured(e: Add, known: Collection[int] = ()) -> bool:
     """Does some term carry a unit or selection tensor, and no other an operand with all labels?
 
-    So does a term a factor of which is such a sum: `known` are the ids of sums that are.
+    So does a term a factor of which is such a sum, perhaps shifted: `known` are the ids of these.
     """
     carries = False
     for term in e.args:
-        inside = any(id(f) in known for f in outer_factors(term)) if known else False
+        inside = any(_stands_in(f, known) for f in outer_factors(term)) if known else False
         if inside or selections_of(term) or shifts(term):
             carries = True
             continue
@@ -175,6 +175,12 @@ def structured(e: Add, known: Collection[int] = ()) -> bool:
             return False
         carries = carries or unit
     return carries
+
+
+def _stands_in(e: Expr, known: Collection[int]) -> bool:
+    """Is e one of these sums, or one of them with indicators?"""
+    shifted = isinstance(e, Einsum) and any(map(indicates, e.args))
+    return id(e) in known or (shifted and any(id(a) in known for a in e.args))
 
 
 def absent_axes(e: Expr) -> set[int]:
