@@ -40,12 +40,12 @@ from .core_terms import (
     as_low_rank,
     grouped_terms,
     merge_dense,
-    summands,
     ungrouped_term,
     with_tables,
 )
 from .open_contractions import all_as_factors, opened
 from .solutions import Formula, SymbolicTerms, formula
+from .summands import summands
 
 _AXIS_LETTERS = "ijklmnpqrstuvwxyzabcdefgh"
 
