@@ -93,6 +93,12 @@ def cholesky(c: Context, a: Jet) -> Jet:
 ROOT = jets.chain(np.sqrt, lambda x: 0.5 / np.sqrt(x), lambda x: -0.25 * x**-1.5)
 
 
+def frobenius(c: Context, a: Jet) -> Jet:
+    """Of no entries it is the constant 0, where a root has no slope."""
+    total = _sum(_sum(a * a))
+    return ROOT(total) if a.v.size else total
+
+
 def determinant(c: Context, a: Jet) -> Jet:
     """Leibniz's sum over all permutations."""
     n, found = len(a.v), jets.constant(0.0, c.total)
@@ -185,7 +191,7 @@ FUNCTIONS: dict[
     "tri_inverse": (("triangle",), 2, lambda la, a: la.tri_inverse(a), lambda c, a: jets.inverse(a)),
     "sumlogdiag": (("triangle", "gram"), 0, lambda la, a: la.sumlogdiag(a), lambda c, a: _sum(LOG(_diagonal(c, a)))),
     "trace": (("shifted", "gram"), 0, lambda la, a: la.trace(a), lambda c, a: _sum(_diagonal(c, a))),
-    "frobenius": (("gram",), 0, lambda la, a: la.norm(a), lambda c, a: ROOT(_sum(_sum(a * a)))),
+    "frobenius": (("gram",), 0, lambda la, a: la.norm(a), frobenius),
     "nuclear": (("gram",), 0, lambda la, a: la.norm(a, "nuc"), lambda c, a: _sum(_diagonal(c, a))),
     "lq": (("shifted",), 2, lambda la, a: la.lq(a)[0], lambda c, a: cholesky(c, a @ a.T)),
     "lq_q": (("shifted",), 2, lambda la, a: la.lq(a)[1], lambda c, a: jets.inverse(cholesky(c, a @ a.T)) @ a),
