@@ -1,7 +1,8 @@
 /* Products of small matrices and vectors, for which calling gemv takes as long as reading them.
 
    `real`, integers of its size (`same`), the WIDTH of vectors and EACH, which writes a word for every
-   lane, come from a prelude. Vectors are read past the end of short rows where the matrix itself goes on. */
+   lane, come from a prelude. Vectors are read past the end of short rows where the matrix itself goes
+   on. */
 
 /* Entries of a row that one instruction takes, or a few of them. */
 typedef real lanes __attribute__((vector_size(WIDTH), aligned(sizeof(real)), may_alias));
