@@ -13,11 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.printed_c import address, arguments, declared
-from tcalc.graph.extents import extent_of
-from tcalc.graph.trees import leaves
-from tests.c_programs import BEHIND, CANARY, Job
-from tests.cuda_programs import Ran
+from tests.c_programs import Job
+from tests.cuda_programs import Launch, Ran
 from tests.cupy_stand_in import has_device
 
 NVCC = shutil.which("nvcc")
@@ -53,21 +50,11 @@ def called(
 ) -> Ran:
     """What a launcher gives; threads of a device come in an order that nobody chooses."""
     cupy = importlib.import_module("cupy")
-    results = [cupy.full([int(extent_of(n, job.sizes)) for n in e.shape], np.nan, real)
-               for e in leaves(job.tree)]  # fmt: skip
-    parameters = declared(source, name)
-    given, sizes, _kept = arguments(
-        parameters, job.arrays, job.sizes, results, real, place=cupy.asarray
-    )
-    kinds = [p.split()[0] for p in parameters]
+    launch = Launch(library, source, name, job, real, cupy)
+    kinds = [p.split()[0] for p in launch.parameters]
     handles = {
         kind: handle(library._name, create) for kind, create in CREATE.items() if kind in kinds
     }
-    workspace = getattr(library, f"{name}_workspace")
-    workspace.restype = ctypes.c_size_t
-    size = workspace(*sizes, handles.get("cusolverDnHandle_t"))
-    memory = cupy.full(size + BEHIND, CANARY, np.uint8)
-    status = getattr(library, name)(*given, address(memory), None, *handles.values())
+    status = launch(handles.get("cusolverDnHandle_t"), None, list(handles.values()))
     cupy.cuda.runtime.deviceSynchronize()
-    assert (memory[size:] == CANARY).all(), f"{job.name} writes behind its workspace"
-    return Ran(status, [a.get() for a in results], 0, 0)
+    return Ran(status, [a.get() for a in launch.results], 0, 0)

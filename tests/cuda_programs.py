@@ -63,29 +63,54 @@ class Ran(NamedTuple):
     waits: int
 
 
+class Launch:
+    """A call of a launcher, whose arrays lie where `lib`, NumPy or CuPy, has its own.
+
+    Attributes
+    ----------
+    parameters : list of str
+        As they are declared.
+    """
+
+    def __init__(
+        self, library: ctypes.CDLL, source: str, name: str, job: Job, real: Any, lib: Any = np
+    ) -> None:
+        self.library, self.name, self.job, self.lib = library, name, job, lib
+        self.parameters = declared(source, name)
+        self.results = [lib.full([int(extent_of(n, job.sizes)) for n in e.shape], np.nan, real)
+                        for e in leaves(job.tree)]  # fmt: skip
+        self._given, self._sizes, self._kept = arguments(
+            self.parameters, job.arrays, job.sizes, self.results, real, place=lib.asarray
+        )
+
+    def __call__(self, solver: Any, stream: Any, handles: Sequence[Any]) -> int:
+        """The status, once it has ended; `solver` is asked for the size of the workspace."""
+        workspace = getattr(self.library, f"{self.name}_workspace")
+        workspace.restype = ctypes.c_size_t
+        size = workspace(*self._sizes, solver)
+        memory = self.lib.full(size + BEHIND, CANARY, np.uint8)
+        status: int = getattr(self.library, self.name)(
+            *self._given, address(memory), stream, *handles
+        )
+        # Copying what it wrote waits until it has ended.
+        assert (memory[size:] == CANARY).all(), f"{self.job.name} writes behind its workspace"
+        return status
+
+
 def called(
     library: ctypes.CDLL, source: str, name: str, job: Job, real: Any = np.float64, seed: int = 1
 ) -> Ran:
     """What a launcher gives: its threads in an order that the seed decides."""
-    results = [np.full([int(extent_of(n, job.sizes)) for n in e.shape], np.nan, real)
-               for e in leaves(job.tree)]  # fmt: skip
-    parameters = declared(source, name)
-    given, sizes, _kept = arguments(parameters, job.arrays, job.sizes, results, real)
-    workspace = getattr(library, f"{name}_workspace")
-    workspace.restype = ctypes.c_size_t
-    size = workspace(*sizes, None)
-    memory = np.full(size + BEHIND, CANARY, np.uint8)
+    launch = Launch(library, source, name, job, real)
     counted = {
         n: ctypes.c_long.in_dll(library, f"shim_{n}") for n in ("launches", "waits", "broken")
     }
     for count in counted.values():
         count.value = 0
     ctypes.c_uint.in_dll(library, "shim_seed").value = seed
-    handles = [None] * (1 + sum(["Handle_t" in p for p in parameters]))
-    status = getattr(library, name)(*given, address(memory), *handles)
-    assert (memory[size:] == CANARY).all(), f"{job.name} writes behind its workspace"
+    status = launch(None, None, [None for p in launch.parameters if "Handle_t" in p])
     assert not counted["broken"].value, f"{job.name}: threads do not meet, or no block"
-    return Ran(status, results, counted["launches"].value, counted["waits"].value)
+    return Ran(status, launch.results, counted["launches"].value, counted["waits"].value)
 
 
 def problems(

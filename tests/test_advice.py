@@ -171,6 +171,12 @@ A, B = tc.var("A", ("n", "n")), tc.var("B", ("m", "n"))
         (lambda: tc.einsum("ij,jk->ik", B), ValueError, "1 operands: `B` of shape (m, n)"),
         (lambda: np.convolve(x, z), tc.TraceError, "write tcalc.scipy.signal.convolve"),
         (lambda: np.median(x), tc.UnsupportedError, "extent n; declare it as a number"),
+        (lambda: tc.diff(x @ x, x), tc.ShapeError, "the derivative by a variable is grad(f, x)"),
+        (lambda: tc.diff(x, x), TypeError, "n = x is no integer; the derivative"),
+        (lambda: tc.gradient(x @ x, x), tc.ShapeError, "a scalar has no neighbouring entries; the"),
+        (lambda: tc.gradient(x, "x"), TypeError, "'x' is no distance between entries; the"),
+        (lambda: tc.gradient(x, 1, 2), TypeError, "2 distances for 1 axes; the derivative by"),
+        (lambda: tc.gradient(x, z), tc.UnsupportedError, "one number per axis; the derivative by"),
         (lambda: np.quantile(x, 0.5), tc.UnsupportedError, "extent n; declare it as a number"),
     ],
 )

@@ -156,6 +156,15 @@ def test_pages_load_nothing_from_elsewhere(client: TestClient) -> None:
     assert "frame-ancestors 'none'" in policy
 
 
+@pytest.mark.parametrize("path", ["/", "/?e=x%27*x&d=x%3An&wrt=x", "/health", "/embed", "/nothing"])
+def test_head_is_get_without_a_body(client: TestClient, path: str) -> None:
+    head, get = client.head(path), client.get(path)
+    assert head.status_code == get.status_code
+    assert head.headers["content-length"] == get.headers["content-length"]
+    assert not head.content
+    assert get.content
+
+
 def test_when_the_fork_server_ends_another_one_answers_at_once(client: TestClient) -> None:
     query = {"expression": "sum(x.^2)", "wrt": ["x"]}
     evaluator = service(client).evaluator

@@ -8,6 +8,7 @@ from operator import index as whole_number
 from ..graph.extents import show_shape
 from ..graph.nodes import Expr
 from ..support.errors import ShapeError, UnsupportedError
+from ..support.whole_numbers import clipped_repr
 from .arithmetic import Axis, as_expr, check_axis, chosen_axes, public, subtract
 from .arithmetic import sum as total
 from .elementwise import divide
@@ -16,9 +17,19 @@ from .joining import concatenate
 
 __all__ = ["diff", "ediff1d", "gradient", "trapezoid"]
 
+#: Behind what refuses operands that other libraries' functions of these names take.
+_HINT = "; the derivative by a variable is grad(f, x) or derivative(f, x, order)"
+
 
 def _cut(e: Expr, axis: int, start: int | None, stop: int | None) -> Expr:
     return getitem(e, (*(slice(None),) * axis, slice(start, stop)))
+
+
+def _with_entries(value: object, name: str) -> Expr:
+    e = as_expr(value)
+    if not e.ndim:
+        raise ShapeError(f"{name}: a scalar has no neighbouring entries{_HINT}")
+    return e
 
 
 @public
@@ -29,8 +40,13 @@ def diff(
 
     The derivative of an expression is its method ``e.diff(x)``, or `derivative`.
     """
-    e = as_expr(a)
-    place, order = check_axis(axis, e.ndim, "diff"), whole_number(n)
+    e = _with_entries(a, "diff")
+    place = check_axis(axis, e.ndim, "diff")
+    try:
+        order = whole_number(n)
+    except TypeError:
+        problem = f"diff of neighbours n times: n = {clipped_repr(n)} is no integer{_HINT}"
+        raise TypeError(problem) from None
     if order < 0:
         raise ValueError(f"diff: n = {order} is negative")
     if not order:
@@ -75,15 +91,19 @@ def gradient(f: object, *varargs: object, axis: Axis = None) -> Expr | list[Expr
     axis : int or tuple of int, optional
         All axes by default; several give a list.
     """
-    e = as_expr(f)
+    e = _with_entries(f, "gradient")
     listed = axis is None or isinstance(axis, Sequence)
     axes = chosen_axes(None, e.ndim, "gradient") if axis is None else _ordered(axis, e.ndim)
+    if named := [h for h in varargs if isinstance(h, str)]:
+        raise TypeError(f"gradient: {clipped_repr(named[0])} is no distance between entries{_HINT}")
     steps = [as_expr(h) for h in (varargs or (1.0,))]
     steps = steps * len(axes) if len(steps) == 1 else steps
     if len(steps) != len(axes):
-        raise TypeError(f"gradient: {len(varargs)} distances for {len(axes)} axes")
+        raise TypeError(f"gradient: {len(varargs)} distances for {len(axes)} axes{_HINT}")
     if any(h.ndim for h in steps):
-        raise UnsupportedError("gradient: distances between entries are one number per axis")
+        raise UnsupportedError(
+            f"gradient: distances between entries are one number per axis{_HINT}"
+        )
     found = [_central(e, k, h) for k, h in zip(axes, steps, strict=True)]
     return found if listed and len(found) != 1 else found[0]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Mapping, Sequence
 from types import EllipsisType
 from typing import Any
@@ -10,7 +11,7 @@ from ..graph import normal
 from ..graph.extents import ONE, Extent
 from ..graph.nodes import Expr
 from ..graph.variables import check_extent
-from ..support.errors import Error, ShapeError
+from ..support.errors import ParseError, ShapeError
 from .arithmetic import as_expr, public
 from .operands import shown_operands
 
@@ -41,6 +42,8 @@ def einsum(
 
     Raises
     ------
+    ParseError
+        For text of another form.
     ShapeError
         Where one letter has two extents, or letters and axes differ in number.
     """
@@ -94,21 +97,27 @@ def _has_ellipsis(word: Word) -> bool:
 
 
 def _from_text(spec: str, operands: Sequence[Any]) -> tuple[list[Word], Word | None, Sequence[Any]]:
-    text = spec.replace(" ", "")
-    left, arrow, right = text.partition("->")
-    groups = left.split(",") if left or operands else []
-    words = [_letters(spec, group) for group in groups]
-    return words, _letters(spec, right) if arrow else None, operands
+    left, arrow, right = spec.partition("->")
+    groups = left.split(",") if left.strip() or operands else []
+    words, start = list[Word](), 0
+    for group in groups:
+        words.append(_letters(spec, start, group))
+        start += len(group) + 1
+    return words, _letters(spec, len(left) + 2, right) if arrow else None, operands
 
 
-def _letters(spec: str, group: str) -> Word:
-    found: Word = list(group.replace("...", "\0"))
-    word = [... if c == "\0" else c for c in found]
-    if not all(isinstance(c, EllipsisType) or c.isalpha() for c in word) or word.count(...) > 1:
-        raise Error(
-            f"einsum {spec!r}: indices are letters, with ',' and one '->' between them, "
-            "and one '...' in each group"
-        )
+def _letters(spec: str, start: int, group: str) -> Word:
+    """The indices of a group that starts at a place of the text."""
+    word: Word = []
+    for found in re.finditer(r"\.\.\.|\S", group):
+        c = found.group()
+        if ... in word if c == "..." else not c.isalpha():
+            message = (
+                "einsum: indices are letters, with ',' and one '->' between them, and one '...' in "
+                "each group"
+            )
+            raise ParseError(message, spec, start + found.start())
+        word.append(... if c == "..." else c)
     return word
 
 

@@ -40,6 +40,8 @@ def failure(
 class Guard:
     """Reads bodies up to a length, whether they say how long they are or not; adds the headers.
 
+    HEAD, by which monitors ask whether a page is there, is answered as GET without the body.
+
     Parameters
     ----------
     app : callable
@@ -55,12 +57,14 @@ class Guard:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        headers = headers_of(scope["path"])
+        headers, bare = headers_of(scope["path"]), scope["method"] == "HEAD"
+        if bare:
+            scope = {**scope, "method": "GET"}
 
         async def guarded(message: Any) -> None:
             if message["type"] == "http.response.start":
                 MutableHeaders(scope=message).update(headers)
-            await send(message)
+            await send({**message, "body": b""} if bare and "body" in message else message)
 
         said = dict(scope["headers"]).get(b"content-length", b"0")
         parts, length, more = [], 0, True

@@ -200,8 +200,8 @@ class CuPy(ArrayNamespace):
         if (kind, entry) not in self._sums:
             given = ", ".join([f"{kind} {x}" for x in names])
             self._sums[kind, entry] = self.ReductionKernel(
-                given, f"{kind} z", entry, "a + b", "z = a", "0", name="tcalc_inner",
-                reduce_type="double",
+                given, f"{kind} z", entry, "a + b", "z = a", "0",
+                name=f"tcalc_{'inner' if len(names) > 1 else 'sum'}", reduce_type="double",
             )  # fmt: skip
         return self._sums[kind, entry]
 
