@@ -17,6 +17,7 @@ import pytest
 
 import tcalc as tc
 from tcalc.backends.numpy.program import BACKEND
+from tcalc.graph.nodes import Apply, postorder
 from tcalc.graph.normal import einsum, sum_as_given
 from tcalc.plan.lowering.make import make_plan
 from tcalc.rules import strategy
@@ -174,11 +175,40 @@ def test_the_trace_of_a_matrix_times_its_inverse_is_its_extent() -> None:
     np.testing.assert_allclose(both(B=np.stack([data, 2 * data])), [3, 3], rtol=1e-14)
 
 
+def test_inverses_of_multiples_cancel_also_in_sums() -> None:
+    A, B, s, t = (
+        tc.var("A", ("k", "n", "n")),
+        tc.var("B", ("n", "n")),
+        tc.var("s"),
+        tc.var("t", "k"),
+    )
+    data, other = np.eye(3) * 2 + np.arange(9.0).reshape(3, 3) % 4, np.arange(9.0).reshape(3, 3)
+    values = {"A": np.stack([data, data.T + 1]), "B": other, "s": -3.0, "t": np.array([2.0, -5.0])}
+    many, (one, two) = tc.linalg.inv(-2 * t[:, None, None] * A), values["A"]
+    cases = {
+        tc.trace(tc.linalg.inv(s * B) @ B) * s: 3,
+        tc.linalg.inv(B @ B / s) @ (B @ B): -3 * np.eye(3),
+        tc.sum(many * A.mT, axis=(1, 2)): [-3 / 4, 3 / 10],
+        tc.trace(tc.linalg.inv(B) @ (B + B @ B)): 3 + np.trace(other),
+        tc.trace((tc.linalg.inv(s * B.T) - B).T @ B): -1 - np.trace(other.T @ other),
+        tc.sum(A @ (many + B), axis=0): -np.eye(3) / 4 + np.eye(3) / 10 + (one + two) @ other,
+    }
+    for e, wanted in cases.items():
+        found, fired = simplify(e), Counter[str]()
+        simplify(e, fired)
+        assert {"inverse-times-matrix", "inverse-times-sum"} & fired.keys(), str(e)
+        assert not any(
+            node.op.name == "inv" for node in postorder([found]) if isinstance(node, Apply)
+        )
+        np.testing.assert_allclose(found(values), wanted, rtol=1e-12)
+
+
 #: Of all rules: one that is gone is tested by nothing else.
 NAMES = """
-    abs-of-positive abs-squared collect-powers entries-at-places exp-of-log exp-times-sigmoid
+    abs-of-positive abs-squared collect-powers entries-at-places exp-of-log exp-times-exp-of-minus exp-times-sigmoid
     exponentials-in-a-product factor-of-what-cancels inverse-from-factors inverse-of-definite
-    inverse-of-triangle inverse-times-matrix log-diagonal-of-factor log-of-exp log-of-exponentials
+    inverse-of-triangle inverse-times-matrix inverse-times-sum log-diagonal-of-factor log-of-exp
+    log-of-exponentials
     log-of-power log-of-product log10-of-exponentials log1p-of-exponentials log2-of-exponentials
     logdet-of-definite logdet-of-triangle logsumexp-of-merged matrix-from-factors max-of-merged
     min-of-merged norm-squared norm2-of-merged normal-density-over-distribution one-minus-erf

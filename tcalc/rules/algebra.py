@@ -29,6 +29,9 @@ rule(
     "pythagoras", ALGEBRA, lambda a: sin(a) * sin(a) + cos(a) * cos(a), lambda a: 1 + 0 * a,
     finite=True,
 )  # fmt: skip
+rule(
+    "exp-times-exp-of-minus", ALGEBRA, lambda a: exp(a) * exp(-a), lambda a: 1 + 0 * a, finite=True
+)
 rule("sign-times-abs", ALGEBRA, lambda a: sign(a) * abs(a), lambda a: a)
 rule("abs-squared", POWERS, lambda a: abs(a) * abs(a), lambda a: a * a)
 rule(
