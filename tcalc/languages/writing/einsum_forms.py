@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from ...graph.extents import ONE
 from ...graph.nodes import Einsum, Expr
+from ...support.limits import spend
+from .factors import Factors
 from .matrix_form import NodeForm
 from .notation import INDEX_LETTERS, Fragment
 from .style import Style
 
 #: An operand under its letters.
 Placed = tuple[str, Fragment]
+#: A power of an operand under its letters.
+Power = tuple[Expr, str, int]
+OPENED = 5  #: steps that an operand of an einsum form takes
 
 
 def named(labels: Sequence[int], fresh: Iterator[str]) -> dict[int, str]:
@@ -19,31 +24,36 @@ def named(labels: Sequence[int], fresh: Iterator[str]) -> dict[int, str]:
     return {label: next(fresh) for label in dict.fromkeys(labels)}
 
 
-def lettered(node: Einsum, letters: Sequence[str], fresh: Iterator[str]) -> list[tuple[Expr, str]]:
-    """The operands of a contraction under letters; those of its output are given."""
-    local = dict(zip(node.out, letters, strict=True))
-    for label in range(len(node.extents)):
+def lettered(product: Factors, letters: str, fresh: Iterator[str]) -> list[Power]:
+    """The powers of a contraction under letters; those of its output are given."""
+    local = dict(zip(product.out, letters, strict=True))
+    for label in range(len(product.extents)):
         if label not in local:
             local[label] = next(fresh)
     return [
-        (op, "".join([local[label] for label in word]))
-        for op, word in zip(node.args, node.labels, strict=True)
+        (op, "".join([local[label] for label in word]), power) for op, word, power in product.powers
     ]
 
 
 def opened(
     forms: Mapping[int, NodeForm],
     node: Einsum,
-    arg: Expr,
-    letters: tuple[str, ...],
+    operand: Power,
     fresh: Iterator[str],
-) -> list[tuple[Expr, str]]:
-    """An operand, or in its place the operands of a contraction in einsum form."""
+    factors: Callable[[Expr], Factors],
+) -> list[Power]:
+    """An operand, or in its place the powers of a contraction in einsum form, each time anew."""
+    arg, letters, power = operand
+    if power < 0 or not letters:
+        return [operand]
+    spend("steps", (OPENED + len(node.args) // 8) * power)
     repeated = sum([other is arg for other in node.args]) > 1
     closed = repeated or node.summed or forms[id(arg)].matrix
-    if closed or not isinstance(arg, Einsum) or scaled_or_diagonal(arg):  # bases of powers
-        return [(arg, "".join(letters))]
-    return lettered(arg, letters, fresh)
+    if not closed and isinstance(arg, Einsum) and not scaled_or_diagonal(arg):  # bases of powers
+        product = factors(arg)
+        if product.coef == ONE:
+            return [one for _ in range(power) for one in lettered(product, letters, fresh)]
+    return [operand]
 
 
 def scaled_or_diagonal(node: Einsum) -> bool:

@@ -27,7 +27,6 @@ from .sharing import free_prefix, nodes_and_names, used_twice
 from .style import Style
 
 MAX_TOKENS = 2_000
-OPENED = 5  #: steps that an operand of an einsum form takes
 MAX_PUSHED = 4  #: sums in sums through which a permutation of axes is pushed
 
 
@@ -340,16 +339,14 @@ class FormulaLayout:
         below: list[tuple[str, Fragment]] = []
         product = self.factors(node)
         for arg, word, power in product.powers:
-            outside = tuple([names[label] for label in word])
-            if not word:
-                scalars.append((self.forms[id(arg)].factor, (), power))
-            elif power < 0:
-                below += [self.placed("".join(outside), arg)] * -power
-            else:
-                spend("steps", (OPENED + len(node.args) // 8) * power)
-                for _ in range(power):
-                    for op, letters in opened(self.forms, node, arg, outside, fresh):
-                        flat.append((letters, op))
+            outside = arg, "".join([names[label] for label in word]), power
+            for op, letters, own in opened(self.forms, node, outside, fresh, self.factors):
+                if not letters:
+                    scalars.append((self.forms[id(op)].factor, (), own))
+                elif own < 0:
+                    below += [self.placed(letters, op)] * -own
+                else:
+                    flat += [(letters, op)] * own
         placed = ordered([self.placed(*item) for item in flat])
         high = self.style.quotients and max([0, *[power for _, _, power in product.powers]]) > 2
         one = merged(self.style, placed, below) if self.matrix or below or high else placed
