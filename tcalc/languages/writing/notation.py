@@ -62,6 +62,8 @@ class Fragment(NamedTuple):
         What this is the inverse of, where that is written as a power.
     diagonal : bool
         A matrix by its diagonal.
+    terms : tuple of Fragment
+        Of a sum.
     entry : tuple or None
         Of an array given by its entries: the number of axes, and what writes one entry without its
         sign, given the letters of the axes and all that are taken.
@@ -80,6 +82,13 @@ class Fragment(NamedTuple):
     entry: tuple[int, Callable[[str, str], Any]] | None = None
     inverted: Rope = None
     diagonal: bool = False
+    terms: tuple[Any, ...] = ()
+
+    @property
+    def mixed(self) -> bool:
+        """Is it a sum in which something is subtracted, and not of names alone?"""
+        subtracts = any(p.negative for p in self.terms)
+        return subtracts and any(p.level < ATOM for p in self.terms)
 
     @property
     def digits(self) -> bool:

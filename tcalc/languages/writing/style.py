@@ -190,6 +190,10 @@ class Style:
         if body is not None and body.negative:
             negative, body = not negative, body._replace(negative=False)
         numbers = ratio(size_of(coef.value))
+        if negative and body is None and len(above) == 1 and above[0].mixed and not numbers[0]:
+            # of a number that is a difference the other one, -(a - b)/2 as (b - a)/2
+            terms = [p._replace(negative=not p.negative) for p in above[0].terms]
+            negative, above = False, [self.add(terms)]
         front, back = [[Fragment(text, numeral=True) for text in side] for side in numbers]
         top, bottom = (body, None) if body is None or body.ratio is None else body.ratio
         made = self.fraction(
@@ -247,7 +251,7 @@ class Style:
             elif p.negative:
                 ropes.append("-")
             ropes.append(body)
-        return Fragment(tuple(ropes), SUM, *fragment_size(terms, len(terms)))
+        return Fragment(tuple(ropes), SUM, *fragment_size(terms, len(terms)), terms=tuple(terms))
 
     def together(self, terms: Sequence[Fragment]) -> Fragment:
         """A sum, factors outside with which all terms begin or end beside a diagonal matrix.
