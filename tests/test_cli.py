@@ -71,6 +71,12 @@ PRINTED: list[tuple[list[str], str]] = [
 ]  # fmt: skip
 
 REFUSED: list[tuple[list[str], list[str]]] = [
+    (["derive", "x'*x", "--vars", "x=n"], ["--vars: tcalc derive has no", "did you mean --var?"]),
+    (["derive", "x'*x", "-d", "x=n"], ["-d: tcalc derive has no such option: it has --wrt, "]),
+    (["derive", "x'*x", "x=n"], ["x=n: tcalc derive takes one expression", "--var x=n"]),
+    (["gallery", "here", "there"], ["there: tcalc gallery takes one folder\n"]),
+    (["demo", "--quick"], ["--quick: tcalc demo has no such option\n"]),
+    (["serve", "8000"], ["8000: tcalc serve takes options only\n"]),
     ([], ["COMMAND"]),
     (["other"], ["invalid choice: 'other'"]),
     (["derive"], ["expression"]),

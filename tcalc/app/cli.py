@@ -29,6 +29,7 @@ from ..run.compile import compile
 from ..support.declaring import declared_as
 from ..support.errors import Error
 from ..support.limits import LIMITS, for_text, limits
+from ..support.misspelt import closest_name
 from ..support.progress import Progress
 from ..support.version import __version__
 from .check import check
@@ -41,6 +42,8 @@ from .output import files, forms, listed, shown, write
 
 #: Languages of input by name.
 READERS = {name: language.read for name, language in TEXT_LANGUAGES.items() if language.read}
+#: Arguments that are told by where they stand.
+PLACES = ("expression", "folder")
 BAD_INPUT = 2
 #: As shells count a program that the signal of a closed pipe ends; 1 says that a check fails.
 NOBODY_READS = 128 + 13
@@ -62,9 +65,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _status(argv: Sequence[str] | None) -> int:
     """Run one command, of which everything is written when it ends, and say what went wrong."""
     try:
-        arguments = _parser().parse_args(
-            _quoted_expressions(list(sys.argv[1:] if argv is None else argv))
-        )
+        words = _quoted_expressions(list(sys.argv[1:] if argv is None else argv))
+        arguments, unknown = _parser().parse_known_args(words)
+        if unknown:
+            raise ValueError(_unknown(unknown[0].strip(), arguments))
         with limits(**dict(arguments.limit)):
             status: int = arguments.run(arguments)
         sys.stdout.flush()
@@ -83,6 +87,21 @@ def _status(argv: Sequence[str] | None) -> int:
     except KeyboardInterrupt:
         print("tcalc: interrupted", file=sys.stderr)
         return 130
+
+
+def _unknown(word: str, arguments: argparse.Namespace) -> str:
+    """What a word is that a command does not take, and what may have been meant."""
+    given = vars(arguments)
+    place = next((name for name in PLACES if name in given), "")
+    others = {"run", "command", place, "limit" if place != "expression" else ""}
+    options = [f"--{name}" for name in given if name not in others]
+    command = f"{word}: tcalc {arguments.command}"
+    if not word.startswith("-"):
+        declared = f"; a variable is declared by --var {word}" if "--var" in options else ""
+        return f"{command} takes {f'one {place}' if place else 'options only'}{declared}"
+    near = closest_name(word.partition("=")[0], options)
+    others_are = f": it has {', '.join(options)}" if options else ""
+    return f"{command} has no such option{f'; did you mean {near}?' if near else others_are}"
 
 
 def _told(problem: Exception) -> str:
