@@ -12,12 +12,15 @@ import pytest
 
 import tcalc as tc
 from benchmarks import spellings
-from benchmarks.problems import gp
+from benchmarks.problems import PROBLEMS, gp
 from benchmarks.spelled import MODELS, processes
+from tcalc.plan.lowering.make import make_plan
+from tcalc.plan.lowering.memo import QUICK, Known
 from tcalc.plan.lowering.orthonormal import orthonormal
 from tcalc.plan.lowering.traces import traced
 from tcalc.plan.steps import VIEW
 from tcalc.rules.distances import by_differences
+from tcalc.support.machine import NOMINAL_MACHINE
 
 y, s = tc.var("y", "n"), tc.var("s")
 
@@ -321,3 +324,19 @@ def test_only_rows_of_one_matrix_are_orthonormal(spec: str) -> None:
     wanted = np.einsum(f"{','.join(plain)}->{out}", *[held[name] for name in names])
     np.testing.assert_allclose(value, wanted, rtol=1e-9, atol=1e-9)
     assert (found is not e) == BATCHED[spec]
+
+
+def test_a_search_takes_as_long_as_some_calls() -> None:
+    """Of hundreds of nodes all spellings are tried only where calls take long enough."""
+    problem = PROBLEMS["sparse-gp"]
+    blocks = tc.hessian(problem.expression({"n": 10, "m": 4, "d": 2}), ("z", "w"))
+    roots, counts = [blocks[0][0].first, blocks[1][1].first], []
+    for n in (300, 3000, 1_000_000):
+        known: Known = {}
+        make_plan(roots, {"n": n, "m": 4, "d": 2}, known=known)
+        (memo,) = known.values()
+        tried = [lowered for lowered, _ in memo.lowered.values()]
+        *before, _ = [len(lowered.lowering.b.steps) for lowered in tried]
+        assert sum(before) <= QUICK + max(t.time for t in tried) / NOMINAL_MACHINE.worth_trying
+        counts.append(len(tried))
+    assert counts[0] == 1 < counts[1] < counts[2]

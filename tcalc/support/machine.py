@@ -80,6 +80,9 @@ class Machine:
     worth_choosing, worth_comparing : float
         Time per node from which other spellings and ways of lowering are tried (each takes a
         fraction of a millisecond a node), and from which values of a root are compared.
+    worth_trying : float
+        Time of a call for which one step more may be lowered in a search, which takes twenty times
+        as long: a search takes as long as that many calls.
     worth_searching : float
         Time per node from which all this is done for one call: the time that it takes itself.
     """
@@ -118,6 +121,7 @@ class Machine:
     narrow: int = 4
     worth_choosing: float = 1e4
     worth_comparing: float = 1e3
+    worth_trying: float = 1e4
     worth_searching: float = 4e6
 
     def speed(self, name: str) -> float:

@@ -27,6 +27,8 @@ from .make import (
 from .memo import Known
 from .spellings import LoweringChoice
 
+#: What of a search may go to each value, before what is made of them all is spelled otherwise.
+FIRST_SHARE = 0.5
 #: Values whose times as spelled are this close may change places where other spellings are tried,
 #: which they are where a root takes this part of the time of all.
 CLOSE, NOTABLE = 2.0, 0.05
@@ -139,7 +141,7 @@ def _best(values: Sequence[Expr], given: Given, total: float) -> int:
             times.append(inf)
             continue
         if lowered.time <= CLOSE * least and least >= NOTABLE * total:
-            lowered = least_time(spelled_otherwise(roots, lowered, given)).lowered
+            lowered = least_time(spelled_otherwise(roots, lowered, given, FIRST_SHARE)).lowered
         times.append(lowered.time)
     return times.index(min(times))
 

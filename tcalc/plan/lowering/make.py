@@ -47,7 +47,6 @@ CLOSE = 2.0
 #: Roots are given up that take so much longer than others, before steps are dropped or halved.
 BEYOND = 4.0
 
-
 #: Finds roots that equal others, if there are any.
 Respelled = Callable[[], Sequence[Expr] | None]
 #: What else is done to roots before they are lowered.
@@ -87,7 +86,7 @@ def make_plan(
     given = given._replace(sparse=sparse or {}, placed=placed, ordered=ordered)
     if choose and not sparse:
         best = _prepared(roots, given)
-        if respelled is not None and best.lowered.worth(len(postorder(best.roots))):
+        if respelled is not None and given.searches(best.roots, best.lowered):
             others = respelled()
             # Of equal ones the one that more spellings have in common.
             best = best if others is None else least_time([_prepared(others, given), best])
@@ -138,6 +137,11 @@ class Given(NamedTuple):
     sparse: Mapping[str, int] = {}
     #: Are kernels looked for in what is tried, or were they before?
     unfused: bool = False
+
+    def searches(self, roots: Sequence[Expr], lowered: Lowered, share: float = 1.0) -> bool:
+        """Is there enough work to choose, and took the search no longer than some calls take?"""
+        steps = self.times * lowered.time / self.machine.worth_trying
+        return lowered.worth(len(postorder(roots))) and self.memo.affords(steps, share)
 
 
 def given_for(
@@ -316,17 +320,19 @@ def cheapest(roots: Sequence[Expr], given: Given) -> Tried:
         return best
     spelling, inverses = best.roots, bool(best.lowered.lowering.b.inverses)
     for other, way in product([t.roots for t in tried] if nodes <= FEW else [spelling], WAYS[1:]):
-        if inverses or not way.dense_inverses:
+        if (inverses or not way.dense_inverses) and given.searches(best.roots, best.lowered):
             lowered = _within(BEYOND * best.lowered.made, other, given, way)
             if lowered is not None:
                 best = least_time([best, Tried(lowered, other, way)])
     return best
 
 
-def spelled_otherwise(roots: Sequence[Expr], lowered: Lowered, given: Given) -> list[Tried]:
-    """The roots as they stand, and in other spellings where there is enough work to choose."""
+def spelled_otherwise(
+    roots: Sequence[Expr], lowered: Lowered, given: Given, share: float = 1.0
+) -> list[Tried]:
+    """The roots as they stand, and in other spellings in this share of what a search may take."""
     tried = [Tried(lowered, roots)]
-    if lowered.worth(len(postorder(roots))):
+    if given.searches(roots, lowered, share):
         by_products, by_halves = traced(roots)
         spellings = [multiplied_out(roots), factored(roots), by_products, orthonormal(roots)]
         if not given.unfused:
@@ -335,7 +341,8 @@ def spelled_otherwise(roots: Sequence[Expr], lowered: Lowered, given: Given) -> 
         if not given.unfused or "congruence" in given.machine.forms:
             spellings.append(by_halves())
         for other in _others(roots, spellings):
-            found = _within(BEYOND * lowered.made, other, given)
+            searches = given.searches(roots, lowered, share)
+            found = _within(BEYOND * lowered.made, other, given) if searches else None
             if found is not None:
                 tried.append(Tried(found, other))
     return tried

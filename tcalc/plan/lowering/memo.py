@@ -10,6 +10,9 @@ from ...support.records import NamedTuple
 from ..steps import Plan
 from .fusion import fused
 
+#: Steps that may be lowered in any search, which takes less than a second.
+QUICK = 4_000
+
 
 class Memo(NamedTuple):
     """Roots as they were lowered, steps of loops, and roots with what one kernel computes.
@@ -20,6 +23,11 @@ class Memo(NamedTuple):
     lowered: dict[Any, tuple[Any, Any]]
     steps: dict[Any, Plan]
     kernels: dict[Any, tuple[list[Expr], Any]]
+
+    def affords(self, steps: float, share: float) -> bool:
+        """Were fewer lowered than this share of a quick search's and of so many more steps?"""
+        lowered = sum([len(found.lowering.b.steps) for found, _ in self.lowered.values()])
+        return lowered <= share * (QUICK + steps)
 
     def with_kernels(self, roots: Sequence[Expr]) -> list[Expr]:
         """The roots with what one kernel computes as one node."""
