@@ -203,6 +203,30 @@ def test_inverses_of_multiples_cancel_also_in_sums() -> None:
         np.testing.assert_allclose(found(values), wanted, rtol=1e-12)
 
 
+def test_inverses_of_other_products_stay() -> None:
+    """Scales of rows or columns, entrywise products and other items of a batch do not cancel."""
+    A, B = tc.var("A", ("k", "n", "n")), tc.var("B", ("n", "n"))
+    v, t, u = tc.var("v", "n"), tc.var("t", "k"), tc.var("u", "k")
+    data = np.eye(3) * 3 + np.arange(9.0).reshape(3, 3) % 4
+    values = {"A": np.stack([data, data.T + 1, data + 2]), "B": data, "v": np.array([2.0, -3.0, 5.0]),
+              "t": np.array([2.0, -5.0, 0.5]), "u": np.array([1.0, 2.0, 3.0])}  # fmt: skip
+    a, b, w, s = (values[name] for name in "ABvt")
+    cases = {
+        tc.linalg.inv(B * v) @ B: np.linalg.inv(b * w) @ b,
+        tc.linalg.inv(B / v[:, None]) @ B: np.linalg.inv(b / w[:, None]) @ b,
+        tc.linalg.inv(B * B.T) @ B: np.linalg.inv(b * b.T) @ b,
+        tc.trace(tc.linalg.inv(B * v) @ (B + B @ B)): np.trace(np.linalg.inv(b * w) @ (b + b @ b)),
+        tc.einsum("kij,lji->", tc.linalg.inv(t[:, None, None] * A), A): sum(
+            [np.trace(np.linalg.inv(x * y) @ z) for x, y in zip(s, a, strict=True) for z in a]
+        ),
+    }
+    for e, wanted in cases.items():
+        np.testing.assert_allclose(simplify(e)(values), wanted, rtol=1e-11)
+    divided = tc.einsum("k,kij,kji->", u, tc.linalg.inv(A / t[:, None, None]), A)
+    assert not any(isinstance(node, Apply) for node in postorder([simplify(divided)]))
+    np.testing.assert_allclose(simplify(divided)(values), 3 * (values["u"] @ s), rtol=1e-12)
+
+
 #: Of all rules: one that is gone is tested by nothing else.
 NAMES = """
     abs-of-positive abs-squared collect-powers entries-at-places exp-of-log
