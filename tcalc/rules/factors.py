@@ -171,8 +171,9 @@ class _Scaled(NamedTuple):
     def of(e: Expr) -> _Scaled:
         above, below = e.args if isinstance(e, Apply) and e.op is DIVIDE else (e, None)
         times, coef = _atoms(above)
-        whole = [op for op, word in times if word == tuple(range(e.ndim))]
-        times = [(op, word) for op, word in times if op not in set(whole)]
+        axes = tuple(range(e.ndim))
+        whole = [op for op, word in times if word == axes]
+        times = [(op, word) for op, word in times if word != axes]
         over, divisor = _atoms(below) if below is not None else ([], ONE)
         scales = [axis for _, word in (*times, *over) for axis in word]
         if len(whole) != 1 or max(scales, default=-1) >= e.ndim - 2 or divisor.zero:
