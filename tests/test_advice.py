@@ -171,6 +171,11 @@ A, B = tc.var("A", ("n", "n")), tc.var("B", ("m", "n"))
         (lambda: tc.einsum("ij,jk->ik", B), ValueError, "1 operands: `B` of shape (m, n)"),
         (lambda: np.convolve(x, z), tc.TraceError, "write tcalc.scipy.signal.convolve"),
         (lambda: np.median(x), tc.UnsupportedError, "extent n; declare it as a number"),
+        (
+            lambda: tc.grad("x'*x", "x"),
+            TypeError,
+            """is text, no array of numbers; parse("x'*x")""",
+        ),
         (lambda: tc.diff(x @ x, x), tc.ShapeError, "the derivative by a variable is grad(f, x)"),
         (lambda: tc.diff(x, x), TypeError, "n = x is no integer; the derivative"),
         (lambda: tc.gradient(x @ x, x), tc.ShapeError, "a scalar has no neighbouring entries; the"),

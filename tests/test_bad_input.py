@@ -49,7 +49,7 @@ DECLARATIONS: list[tuple[Call, type[Exception], list[str]]] = [
 ]  # fmt: skip
 
 CONSTANTS: list[tuple[Any, type[Exception], list[str]]] = [
-    ("a", TypeError, ["real numbers", "'a'"]),
+    ("a", TypeError, ["'a' is text", "parse('a') reads expressions"]),
     (None, TypeError, ["real numbers", "None"]),
     (1j, TypeError, ["real numbers", "complex"]),
     (np.array([1, 2j]), TypeError, ["complex"]),
