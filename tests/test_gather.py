@@ -320,3 +320,18 @@ def test_masks_of_numbers_are_the_places_where_they_hold(take: Any) -> None:
     np.add.at(wanted.reshape(-1), places.ravel(), 2 * take(a).ravel() * take(weights).ravel())
     found = tc.grad(tc.sum(take(X) ** 2 * take(weights)), X)(X=a)
     np.testing.assert_allclose(found, wanted, atol=1e-14)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "c"])
+def test_an_index_may_be_what_a_loop_of_integers_ends_with(backend: str) -> None:
+    x, follows = tc.var("x", "n"), tc.var("follows", "n", integer=True)
+    walk = tc.fold(lambda place, _: follows[place], 0, 3)
+    data = {"x": np.arange(3.0) + 5, "follows": np.array([1, 2, 0])}
+    step = tc.compile({"entry": x[walk], "slope": tc.grad(x[walk] ** 2, x)}, backend=backend)
+    for turn in range(3):
+        found = step({**data, "follows": np.roll(data["follows"], turn)})
+        place = 0
+        for _ in range(3):
+            place = np.roll(data["follows"], turn)[place]
+        assert found["entry"] == 5 + place
+        np.testing.assert_array_equal(found["slope"], 2 * (5 + place) * (np.arange(3) == place))

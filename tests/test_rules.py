@@ -203,6 +203,21 @@ def test_inverses_of_multiples_cancel_also_in_sums() -> None:
         np.testing.assert_allclose(found(values), wanted, rtol=1e-12)
 
 
+@pytest.mark.parametrize("out", ["i", "bi", "ib", "b", ""])
+def test_a_batch_may_be_summed_along_a_diagonal_of_its_items(out: str) -> None:
+    """The column of an item that is its own number: i is b, and neither is summed twice."""
+    B, x = tc.var("B", ("n", "n", "n")), tc.var("x", "n")
+    items = np.eye(3) * 3 + np.arange(27.0).reshape(3, 3, 3) % 5
+    values = {"B": items, "x": np.array([1.0, 2.0, 4.0])}
+    inverses = np.linalg.inv(items)
+    plain = tc.einsum(f"bij,bjb->{out}", tc.linalg.inv(B), B)
+    scaled = tc.einsum(f"bij,bjb->{out}", tc.linalg.inv(x[:, None, None] * B), B)
+    wanted = np.einsum(f"bij,bjb->{out}", inverses, items)
+    np.testing.assert_allclose(plain(values), wanted, atol=1e-13)
+    wanted = np.einsum(f"bij,bjb,b->{out}", inverses, items, 1 / values["x"])
+    np.testing.assert_allclose(scaled(values), wanted, atol=1e-13)
+
+
 def test_inverses_of_other_products_stay() -> None:
     """Scales of rows or columns, entrywise products and other items of a batch do not cancel."""
     A, B = tc.var("A", ("k", "n", "n")), tc.var("B", ("n", "n"))
@@ -217,6 +232,7 @@ def test_inverses_of_other_products_stay() -> None:
         tc.linalg.inv(B * v) @ B: np.linalg.inv(b * w) @ b,
         tc.linalg.inv(B / v[:, None]) @ B: np.linalg.inv(b / w[:, None]) @ b,
         tc.linalg.inv(B * B.T) @ B: np.linalg.inv(b * b.T) @ b,
+        tc.linalg.inv(B * tc.diagonal(B)) @ B: np.linalg.inv(b * np.diag(b)) @ b,
         tc.trace(tc.linalg.inv(B * v) @ (B + B @ B)): np.trace(np.linalg.inv(b * w) @ (b + b @ b)),
         tc.einsum("kij,lji->", tc.linalg.inv(t[:, None, None] * A), A): sum(
             [np.trace(np.linalg.inv(x * y) @ z) for x, y in zip(s, a, strict=True) for z in a]

@@ -298,3 +298,23 @@ def test_singular_blocks_are_refused() -> None:
     x = held.solve(g, damping=0.1)
     matrix = held.todense() + 0.1 * np.eye(held.shape[0])
     np.testing.assert_allclose(matrix @ flat(x), flat(g), 1e-8, 1e-8)
+
+
+def test_extents_tell_calls_apart_however_they_are_passed() -> None:
+    x, y, a, c = tc.var("x", "n"), tc.var("y", "µ"), tc.var("a"), tc.var("c")
+    steps = tc.var("steps", (), integer=True)
+    step = tc.compile(tc.hessian(tc.exp(a) * x @ x, x), structured=True, args=("a", "n"))
+    for n in (3, 5, 3, np.array(2), np.array(4), np.int64(6)):
+        held = step(0.0, n)
+        assert held.shape == (n, n)
+        assert held.trace() == 2 * n
+    step = tc.compile(tc.hessian(tc.exp(a) * y @ y, y), structured=True)
+    assert [step(a=1.0, **{"µ": n}).shape for n in (3, 5)] == [(3, 3), (5, 5)]
+    count = tc.fold(lambda t, i: tc.tanh(t * c), c, steps)
+    step = tc.compile(tc.hessian(count * x @ x, x), structured=True, args=("c", "steps", "x"))
+    for times in (1, 2, np.array(3)):
+        value = 0.3
+        for _ in range(int(times)):
+            value = np.tanh(0.3 * value)
+        np.testing.assert_allclose(step(0.3, times, np.ones(2)).diagonal(), 2 * value)
+        np.testing.assert_allclose(tc.compile(count)(c=0.3, steps=times), value)

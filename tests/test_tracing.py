@@ -310,3 +310,61 @@ def test_arguments_are_told_by_the_names_that_users_gave_them() -> None:
             made.append(pair)
     assert made[0][0] is not made[0][1]
     assert [a is b for a, b in zip(*made, strict=True)] == [True, True]
+
+
+def _doubled(v: Any) -> Any:
+    B = np.eye(2)
+    for _ in range(3):
+        v = B @ v
+        B *= 2
+    return np.sum(v)
+
+
+def _filled(x: Any) -> Any:
+    buffer, total = np.zeros(3), 0.0
+    for k in range(3):
+        buffer[k] = 1
+        total = total + np.sum(buffer * x)
+    return total
+
+
+def _shifted(x: Any) -> Any:
+    places, others = np.array([0, 1]), [0, 0]
+    first = x[places] * x[others]
+    places += 1
+    others[1] = 2
+    return np.sum(first) + 10 * np.sum(x[places] * x[others])
+
+
+@pytest.mark.parametrize(
+    ("f", "x", "slope"),
+    [
+        (_doubled, [1.0, 1.0], [8.0, 8.0]),
+        (_filled, [1.0, 10.0, 100.0], [3.0, 2.0, 1.0]),
+        (_shifted, [1.0, 2.0, 3.0], [24.0, 11.0, 60.0]),
+    ],
+)
+def test_arrays_that_a_function_changes_are_read_when_they_are_used(
+    f: Callable[[Any], Any], x: list[float], slope: list[float]
+) -> None:
+    value, found = tc.value_and_grad(f)(np.array(x))
+    assert value == tc.compile(f)(np.array(x)) == f(np.array(x))
+    np.testing.assert_array_equal(found, slope)
+
+
+def test_large_arrays_cannot_be_changed_while_a_function_is_traced() -> None:
+    large = np.ones((400, 400))
+
+    def changing(v: Any) -> Any:
+        total = np.sum(large @ v)
+        large[0, 0] = 2.0
+        return total
+
+    with pytest.raises(tc.TraceError, match=r"changed in place, which is not traced; write b = 2"):
+        tc.grad(changing)(np.ones(400))
+    assert large.flags.writeable
+    assert large[0, 0] == 1
+    gradient = tc.grad(lambda v: np.sum(large @ v))
+    for factor in (1.0, 2.0):  # between calls they may
+        large *= factor
+        np.testing.assert_array_equal(gradient(np.ones(400)), np.full(400, 400 * factor))

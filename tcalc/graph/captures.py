@@ -1,6 +1,8 @@
 """Arrays that a traced function closes over: inputs of the trace, not constants in it.
 
-So the plan that was made for one minibatch serves the next one.
+So the plan that was made for one minibatch serves the next one. An array that the function changes
+in place is another input afterwards; large ones, which are not copied, cannot be changed before the
+trace ends.
 """
 
 from __future__ import annotations
@@ -13,11 +15,15 @@ from typing import Any
 import numpy as np
 
 from ..support.digests import blake2b
+from ..support.errors import TraceError
 from .nodes import Var, intern
 from .properties import INTEGERS
 
 #: Begins the names of variables that stand for arrays: no name that users can give does.
 MARK = "@"
+
+#: Bytes up to which arrays are copied.
+SMALL = 2**20
 
 _thread = threading.local()
 
@@ -31,6 +37,7 @@ class Captures:
     def __init__(self) -> None:
         self.arrays: dict[Var, np.ndarray] = {}
         self._known: dict[int, tuple[Any, Var]] = {}
+        self._locked: list[np.ndarray] = []
 
     def __enter__(self) -> Captures:
         self._before: Captures | None = getattr(_thread, "open", None)
@@ -38,18 +45,39 @@ class Captures:
         _thread.open = found
         return found
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
         _thread.open = self._before
+        for array in self._locked:
+            array.flags.writeable = True
+        if self._locked and isinstance(error, ValueError) and "read-only" in str(error):
+            raise TraceError(
+                "an array that the function has read is changed in place, which is not traced; "
+                "write b = 2*b for b *= 2"
+            ) from error
 
     def held(self, value: object, array: np.ndarray) -> Var:
         """The variable of an array; `value` is the object that it was read from."""
-        if id(value) not in self._known:
-            kind, properties = ("k", INTEGERS) if array.dtype.kind in "iu" else ("c", ())
-            name = f"{MARK}{kind}{len(self.arrays)}"
-            v: Var = intern(Var, (name, array.shape, properties))
-            self.arrays[v] = array
-            self._known[id(value)] = value, v
-        return self._known[id(value)][1]
+        if id(value) in self._known:
+            _, known = self._known[id(value)]
+            before = self.arrays[known]
+            if before is array or _same(before, array):
+                return known
+        kind, properties = ("k", INTEGERS) if array.dtype.kind in "iu" else ("c", ())
+        v: Var = intern(Var, (f"{MARK}{kind}{len(self.arrays)}", array.shape, properties))
+        self.arrays[v] = self._kept(value, array)
+        self._known[id(value)] = value, v
+        return v
+
+    def _kept(self, value: object, array: np.ndarray) -> np.ndarray:
+        """The array, as it will be when the trace has ended."""
+        if array is not value and array.base is None:
+            return array
+        if array is not value or array.nbytes <= SMALL:
+            return array.copy(order="K")
+        if array.flags.writeable:
+            array.flags.writeable = False
+            self._locked.append(array)
+        return array
 
     def stacked(self, rows: Sequence[Var]) -> Var | None:
         """The variable of these arrays along a leading axis; None where one was not captured."""
@@ -61,6 +89,12 @@ class Captures:
         if v not in self.arrays:
             self.arrays[v] = np.stack([self.arrays[row] for row in rows])
         return v
+
+
+def _same(one: np.ndarray, other: np.ndarray) -> bool:
+    """Are these the same numbers, bit by bit?"""
+    alike = one.shape == other.shape and one.dtype == other.dtype
+    return alike and one.tobytes() == other.tobytes()
 
 
 def is_captured(v: Var) -> bool:

@@ -158,6 +158,8 @@ def check_sizes(roots: Iterable[Expr], sizes: Iterable[str]) -> None:
 
 def checked_extent(name: str, value: Any) -> int:
     """The extent that a user gives to a dimension, checked."""
+    if isinstance(value, np.ndarray) and not value.ndim:
+        value = value[()]
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0:
         what = f"{name} is a dimension; its extent is a whole number"
         raise TypeError(f"{what}, not {clipped_repr(value)}")

@@ -221,7 +221,8 @@ def _without_inverse(e: Einsum, k: int, axis: int) -> Expr | None:
     words = [tuple([other if i == gone else i for i in w]) for _, w in kept]
     out = [other if i == gone else i for i in whole.out]
     # The trace of a unit tensor, and one for each item of a batch.
-    for alone in {other, *word[:-2]}.difference(out, *words):
+    batch = [other if i == gone else i for i in word[:-2]]
+    for alone in {other, *batch}.difference(out, *words):
         coef = coef.by(extent_coef(whole.extents[alone]))
     return einsum([op for op, _ in kept], words, out, coef, whole.extents)
 

@@ -64,7 +64,7 @@ class Compiled:
     def __call__(self, /, *arguments: Any, **values: Any) -> Any:
         """The outputs, given arrays by keyword, in one mapping, or by position in `args`' order."""
         if arguments:
-            values = self._named(arguments, values)
+            values = self.named(arguments, values)
         for enter in self._engine.entries:
             results = enter(values)
             if results is not None:
@@ -76,7 +76,8 @@ class Compiled:
             values.update(self._engine.unread)
         return self._nested(self._engine.run(self._roots, values))
 
-    def _named(self, arguments: tuple[Any, ...], values: dict[str, Any]) -> dict[str, Any]:
+    def named(self, arguments: tuple[Any, ...], values: dict[str, Any]) -> dict[str, Any]:
+        """All arguments by name."""
         if len(arguments) == 1 and isinstance(arguments[0], Mapping):
             return by_name(arguments[0]) | values
         if len(arguments) > len(self._args):

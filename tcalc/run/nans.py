@@ -55,7 +55,7 @@ def _looked_at(
 
 def _all_of(held: Compiled, arguments: tuple[Any, ...], values: Values) -> Values:
     """What a call has by name: bound data, arguments, and the extents that they say."""
-    given = {**held._data, **(held._named(arguments, dict(values)) if arguments else values)}
+    given = {**held._data, **(held.named(arguments, dict(values)) if arguments else values)}
     return {**held._engine.sizes(given), **given}
 
 

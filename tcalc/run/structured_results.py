@@ -28,7 +28,7 @@ from ..support.machine import machine_memory
 from ..support.namespaces import is_sparse, moved, namespace_of, on_device, on_host
 from ..support.records import NamedTuple
 from .backends import backend_named
-from .binding import OwnData
+from .binding import OwnData, by_name
 from .compiled import Compiled
 from .derivative_nests import hessian_over, jacobian_over
 from .joined_cores import CoreOutputs, Place, joined
@@ -148,12 +148,15 @@ class CompiledStructured:
         )
 
     def __call__(self, /, *arguments: Any, **values: Any) -> Any:
-        key = self._key(arguments, values)
+        if arguments:
+            values = self._sizes.named(arguments, values)
+        if not all(map(str.isascii, values)):
+            values = by_name(values)
+        key = self._key(values)
         known = self._known.get(key) if key is not None else None
         if known is None:
-            known = self._known_at(key, self._sizes(*arguments, **values))
-        values = known.extents | values
-        cores = [self._array(output) for output in known.program(*arguments, **values)]
+            known = self._known_at(key, self._sizes(**values))
+        cores = [self._array(output) for output in known.program(**(known.extents | values))]
         if known.places is not None:
             cores = [place.of(cores) for place in known.places]
         made, limit = [], self._memory()
@@ -180,14 +183,17 @@ class CompiledStructured:
         found: np.ndarray[Any, Any] = core.toarray()
         return found
 
-    def _key(self, arguments: tuple[Any, ...], values: Mapping[str, Any]) -> Any:
+    def _key(self, values: Mapping[str, Any]) -> Any:
         """Shapes and extents that determine all sizes; None where arguments are no plain arrays."""
         found: list[Any] = []
-        for name, value in (*enumerate(arguments), *values.items()):
-            if type(value) is np.ndarray:
+        for name, value in values.items():
+            number = isinstance(value, int | float | np.generic)
+            if name in self._extents and (number or np.ndim(value) == 0):
+                found.append((name, value if number else np.asarray(value).item()))
+            elif type(value) is np.ndarray:
                 found.append((name, value.shape))
-            elif isinstance(value, int | float | np.generic):
-                found.append((name, value if name in self._extents else type(value)))
+            elif number:
+                found.append((name, type(value)))
             else:
                 return None
         return tuple(found)

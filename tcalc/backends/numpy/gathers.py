@@ -27,7 +27,7 @@ def _integers(step: Step, dtype: np.dtype[Any]) -> Run:
     args, o, (form,) = step.args, step.out, step.params
 
     def run(v: Slots) -> None:
-        v[o] = form(*[v[a] for a in args])
+        v[o] = np.asarray(form(*[v[a] for a in args]))  # of numbers it is a scalar, no array
 
     return run
 
