@@ -1,8 +1,8 @@
 """Arrays that a traced function closes over: inputs of the trace, not constants in it.
 
 So the plan that was made for one minibatch serves the next one. An array that the function changes
-in place is another input afterwards; large ones, which are not copied, cannot be changed before the
-trace ends.
+in place is another input afterwards. Large arrays are not copied: of them some entries are compared,
+and one that is found to have changed before the trace ended is refused.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from .properties import INTEGERS
 #: Begins the names of variables that stand for arrays: no name that users can give does.
 MARK = "@"
 
-#: Bytes up to which arrays are copied.
-SMALL = 2**20
+#: Bytes up to which arrays are copied, and about how many entries of larger ones are compared.
+SMALL, COMPARED = 2**20, 4096
 
 _thread = threading.local()
 
@@ -36,8 +36,10 @@ class Captures:
 
     def __init__(self) -> None:
         self.arrays: dict[Var, np.ndarray] = {}
+        #: By the id of what an array was read from: that object, and the variable now.
         self._known: dict[int, tuple[Any, Var]] = {}
-        self._locked: list[np.ndarray] = []
+        #: Arrays that are not copied, with some of their entries.
+        self._large: list[tuple[np.ndarray, bytes]] = []
 
     def __enter__(self) -> Captures:
         self._before: Captures | None = getattr(_thread, "open", None)
@@ -45,22 +47,16 @@ class Captures:
         _thread.open = found
         return found
 
-    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+    def __exit__(self, kind: object, *_: object) -> None:
         _thread.open = self._before
-        for array in self._locked:
-            array.flags.writeable = True
-        if self._locked and isinstance(error, ValueError) and "read-only" in str(error):
-            raise TraceError(
-                "an array that the function has read is changed in place, which is not traced; "
-                "write b = 2*b for b *= 2"
-            ) from error
+        if kind is None and any(_some(array) != entries for array, entries in self._large):
+            raise _changed()
 
     def held(self, value: object, array: np.ndarray) -> Var:
         """The variable of an array; `value` is the object that it was read from."""
         if id(value) in self._known:
             _, known = self._known[id(value)]
-            before = self.arrays[known]
-            if before is array or _same(before, array):
+            if self.arrays[known] is array or _same(self.arrays[known], array):
                 return known
         kind, properties = ("k", INTEGERS) if array.dtype.kind in "iu" else ("c", ())
         v: Var = intern(Var, (f"{MARK}{kind}{len(self.arrays)}", array.shape, properties))
@@ -70,13 +66,12 @@ class Captures:
 
     def _kept(self, value: object, array: np.ndarray) -> np.ndarray:
         """The array, as it will be when the trace has ended."""
-        if array is not value and array.base is None:
+        made = array is not value and isinstance(value, list | tuple | np.ndarray)
+        if made and array.base is None:
             return array
-        if array is not value or array.nbytes <= SMALL:
+        if array.nbytes <= SMALL:
             return array.copy(order="K")
-        if array.flags.writeable:
-            array.flags.writeable = False
-            self._locked.append(array)
+        self._large.append((array, _some(array)))
         return array
 
     def stacked(self, rows: Sequence[Var]) -> Var | None:
@@ -92,9 +87,22 @@ class Captures:
 
 
 def _same(one: np.ndarray, other: np.ndarray) -> bool:
-    """Are these the same numbers, bit by bit?"""
+    """Are these the same numbers, bit by bit; of large arrays, some of them?"""
     alike = one.shape == other.shape and one.dtype == other.dtype
-    return alike and one.tobytes() == other.tobytes()
+    return alike and _some(one) == _some(other)
+
+
+def _some(array: np.ndarray) -> bytes:
+    """The entries of an array, or some of a large one, in C order."""
+    step = 1 if array.nbytes <= SMALL else max(1, array.size // COMPARED)
+    return array.tobytes() if step == 1 else array.flat[::step].tobytes()
+
+
+def _changed() -> TraceError:
+    return TraceError(
+        "a large array that the function has read is changed in place, which is not traced; "
+        "write b = 2*b for b *= 2"
+    )
 
 
 def is_captured(v: Var) -> bool:

@@ -127,7 +127,8 @@ def log_diagonal(
         if all(half is None for half in halves):
             return None
         return add([t if half is None else half for half, t in zip(halves, terms, strict=True)])
-    if not isinstance(inner, Apply) or inner.op is not TABLE["log"] or word[-1] in e.out:
+    outside = (*e.out, *word[:-1])  # a label of the batch reads one entry of each diagonal
+    if not isinstance(inner, Apply) or inner.op is not TABLE["log"] or word[-1] in outside:
         return None
     (read,) = inner.args
     if not isinstance(read, Einsum) or len(read.args) != 1 or read.coef != ONE:

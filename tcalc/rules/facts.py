@@ -73,9 +73,11 @@ def is_definite(e: Expr, strictly: bool = True, depth: int = MAX_PROOF_DEPTH) ->
 
 def _product(e: Einsum, strictly: bool, depth: int) -> bool:
     """Is the product definite: a scaled definite matrix, a positive diagonal, or X' D X?"""
-    i, j = e.out[-2:]
+    *batch, i, j = e.out
+    if {i, j}.intersection(batch) or (strictly and len(set(batch)) < len(batch)):
+        return False  # other matrices, or zero ones, along a diagonal of the batch
     if i == j:
-        return e.out.count(i) == 2 and all(is_positive(a, strictly, depth - 1) for a in e.args)
+        return all(is_positive(a, strictly, depth - 1) for a in e.args)
     factors = list(zip(e.args, e.labels, strict=True))
     sided = [(a, w) for a, w in factors if i in w or j in w]
     inner = [(a, w) for a, w in factors if i not in w and j not in w]
@@ -90,26 +92,35 @@ def _product(e: Einsum, strictly: bool, depth: int) -> bool:
     if strictly or len(sided) != 2:
         return False
     (left, one), (right, two) = sided if i in sided[0][1] else sided[::-1]
-    return left is right and _mirrored(one, two, (i, j), e.out[:-2], inner, depth)
+    return left is right and _mirrored(one, two, e.out, inner, depth)
 
 
 def _mirrored(
-    one: Labels, two: Labels, ends: Labels, batch: Labels, inner: list[tuple[Expr, Labels]],
-    depth: int,
-) -> bool:  # fmt: skip
-    """Is the product X' M X with nonnegative weights, or with a semidefinite M between?"""
-    i, j = ends
-    swap = {i: j, j: i}
-    different = [(p, q) for p, q in zip(one, two, strict=True) if p != q]
-    if (i, j) not in different or one.count(i) != 1 or two.count(j) != 1:
+    one: Labels, two: Labels, out: Labels, inner: list[tuple[Expr, Labels]], depth: int
+) -> bool:
+    """Is the product X' M X with nonnegative weights, or with a semidefinite M between?
+
+    M may be a product of matrices, each of which leads from labels of one X alone to those of the
+    other; whatever else there is depends on what both have in common.
+    """
+    ends, pairs = out[-2:], {(p, q) for p, q in zip(one, two, strict=True) if p != q}
+    common = {p for p, q in zip(one, two, strict=True) if p == q}
+    left, right = {p for p, _ in pairs}, {q for _, q in pairs}
+    apart = left | right
+    if ends not in pairs or not len(left) == len(right) == len(pairs) or left & right:
         return False
-    between = [pair for pair in different if pair != (i, j)]
+    if apart & common or (apart - {*ends}).intersection(out):
+        return False
+    between = [pair for pair in pairs if pair != ends]
     for matrix, word in inner:
-        pair = (word[-2], word[-1]) if len(word) > 1 else None
-        if pair in between or (pair and pair[::-1] in between):
-            between = [other for other in between if other not in (pair, pair[::-1])]
-            if not is_definite(matrix, False, depth - 1):
-                return False
-        elif not is_positive(matrix, False, depth - 1):
+        pair = next((pair for pair in between if {*pair} == {*word[-2:]}), None)
+        if apart.intersection(word if pair is None else word[:-2]):
             return False
-    return not between and not set(swap) & set(batch)
+        if pair is None:
+            sound = is_positive(matrix, False, depth - 1)
+        else:
+            between.remove(pair)
+            sound = is_definite(matrix, False, depth - 1)
+        if not sound:
+            return False
+    return not between

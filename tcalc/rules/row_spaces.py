@@ -227,7 +227,7 @@ def _without_matrix(whole: Factors) -> Factors | None:
             known = dict(zip(matrix.out, (*word[:-2], word[axis]), strict=False))
             for rest, labels in _assigned(matrix.operands, others, known) if plain else ():
                 row, column = word[axis], labels[matrix.out[-1]]
-                if row in whole.out or any(row in w for _, w in rest):
+                if row == column or row in whole.out or any(row in w for _, w in rest):
                     continue
                 made = row_space(TIMES[op.op.name], op.args[0], op.params)
                 coef = whole.coef.by(Coef(1 / float(matrix.coef.value)))

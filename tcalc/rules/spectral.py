@@ -120,7 +120,7 @@ def _replaced(e: Expr, count: int) -> Expr | None:
         g, whole = Scalar(group.function), application(group.eigenvalues)
         rest = [k for k in range(len(e.args)) if k not in group.inside]
         ends = [e.labels[k][-2] for k in group.sides]
-        if ends[1:] == ends[:1] and not _stands(e, ends[:1], rest):
+        if ends[1:] == ends[:1] and not _stands((*e.out, *group.batch), e, ends[:1], rest):
             ends = []
         made = (spectral if ends else spectral_trace)(g, *whole.args, *parts(whole))
         ops, words = [e.args[k] for k in rest], [e.labels[k] for k in rest]
@@ -129,9 +129,9 @@ def _replaced(e: Expr, count: int) -> Expr | None:
     return None
 
 
-def _stands(e: Einsum, ends: list[int], places: list[int]) -> bool:
-    """Is the label that both eigenvectors end in read by anything else?"""
-    return any(label in e.out or any(label in e.labels[k] for k in places) for label in ends)
+def _stands(outside: Labels, e: Einsum, ends: list[int], places: list[int]) -> bool:
+    """Is the label that both eigenvectors end in read outside, or by another operand?"""
+    return any(label in outside or any(label in e.labels[k] for k in places) for label in ends)
 
 
 def _matrix(e: Expr) -> Expr | None:
