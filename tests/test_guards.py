@@ -238,3 +238,22 @@ def test_choices_in_a_row_grow_by_what_a_step_has(name: str) -> None:
             sizes.append(len(postorder([e])))
     added = np.diff(sizes[-5:], n=2 if name == "one reads it" else 1)
     assert max(added) - min(added) <= 2
+
+
+X = tc.var("x", "n")
+#: A choice in a branch of the same choice, whatever number it has off the branch.
+CHOICES: list[tuple[tc.Expr, list[float], list[float]]] = [
+    (tc.where(X > 0, tc.where(X > 0, X, np.nan) ** 2, 0), [0.5, 0, 0], [2, 0, 0]),
+    (tc.where(X > 0, tc.sqrt(tc.where(X > 0, X, 0)), 0), [1, 0, 0], [-2, 0, 0]),
+    (tc.where(X > 0, tc.log(tc.where(X > 0, X, 2)), 0), [4, 0, 0], [-16, 0, 0]),
+    (tc.where(X > 0, tc.exp(tc.where(X > 0, tc.log(X), -np.inf)), X), [1, 1, 1], [0, 0, 0]),
+]
+
+
+@pytest.mark.parametrize(("e", "slope", "curvature"), CHOICES)
+def test_numbers_off_a_branch_do_not_reach_its_derivatives(
+    e: tc.Expr, slope: list[float], curvature: list[float]
+) -> None:
+    at = np.array([0.25, -1.0, 0.0])
+    np.testing.assert_allclose(tc.grad(tc.sum(e), X)(x=at), slope, atol=1e-14)
+    np.testing.assert_allclose(np.diag(tc.hessian(tc.sum(e), X)(x=at)), curvature, atol=1e-14)

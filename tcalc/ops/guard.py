@@ -12,14 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import islice
-from math import inf
+from math import inf, isfinite
 
 from ..graph.applications import apply
 from ..graph.extents import ONE
 from ..graph.nodes import Add, Apply, Einsum, Expr, Labels
 from ..graph.normal import add, einsum
 from ..graph.operators import Op, operator_named
-from ..graph.products import is_number, numeral
+from ..graph.products import is_number, numeral, numeric_value
 from ..support.limits import spend
 
 Place = tuple[Expr, Labels]
@@ -126,6 +126,9 @@ class _Guard:
         spend("steps", _VISIT)
         places = self.operands(node, word)
         results = [self.done[id(arg), w] for arg, w in places]
+        if places and self.loses(node, word):
+            first = results[1] if results[1] is not None else node.args[1]
+            return choose(self.condition, first, numeral(1, self.shape))
         restricted = isinstance(node, Apply) and any(s is not None for s in node.op.meaning.safe)
         if not places or (not restricted and all(r is None for r in results)):
             return None
@@ -143,14 +146,24 @@ class _Guard:
         axes = range(len(self.shape))
         return einsum(args, [axes] * len(args), axes, node.coef, dict(enumerate(self.shape)))
 
+    def loses(self, node: Expr, word: Labels) -> bool:
+        """Is it a choice by the condition itself, with nan or infinity off the branch?"""
+        own = choice(node)
+        if own is None or own[0] is not self.condition or word != tuple(range(len(self.shape))):
+            return False
+        value = numeric_value(own[2])
+        return value is not None and not isfinite(value)
+
     def kept(self, arg: Expr, point: float | None) -> Expr:
         """The operand, at its safe point off the condition; as it is where it is there already."""
         known = None if point is None else choice(arg)
         while known is not None and known[0] is not self.condition:
             known = choice(known[1]) if is_number(known[2], point) else None
-        if point is None or known is not None:
+        if point is None or (known is not None and is_number(known[2], point)):
             return arg
-        return choose(self.condition, arg, numeral(point, self.shape))
+        own = choice(arg)
+        inner = own[1] if own is not None and own[0] is self.condition else arg
+        return choose(self.condition, inner, numeral(point, self.shape))
 
 
 # --- what both branches read ----------------------------------------------------------------------
