@@ -1,10 +1,15 @@
 """Rules on contractions in which a label stands in a batch and elsewhere, or an operand twice.
 
-Values are NumPy's of the same operands; derivatives by jax where rules change their way.
+Values are NumPy's of the same operands, derivatives jax's. `TCALC_RANDOM` is a number of random
+words in place of the usual ones.
 """
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
+from functools import partial
+from random import Random
 from typing import Any
 
 import jax
@@ -29,6 +34,18 @@ DATA = {
     "q": B @ B.swapaxes(1, 2) + EYE,
 }  # fmt: skip
 V, K, Q = DATA["v"], DATA["k"], DATA["q"]
+
+
+SYMBOLS = {"a": a, "b": b, "k": k, "v": v}
+
+
+def embedded(product: np.ndarray, letters: str, out: str) -> np.ndarray:
+    """A product with an axis for each letter, on the diagonal where one stands twice in `out`."""
+    full = np.zeros((3,) * len(out))
+    for place in np.ndindex(product.shape):
+        at = dict(zip(letters, place, strict=True))
+        full[tuple([at[letter] for letter in out])] = product[place]
+    return full
 
 
 def of_data(e: tc.Expr) -> Any:
@@ -100,14 +117,7 @@ def test_what_is_not_symmetric_is_not_taken_for_definite(
 ) -> None:
     words, out = spec.split("->")
     distinct = "".join(dict.fromkeys(out))
-    product = np.einsum(f"{words}->{distinct}", *arrays)
-    if distinct != out:
-        full = np.zeros((3, 3, 3))
-        for x in range(3):
-            for y in range(3):
-                place = {distinct[0]: x, distinct[1]: y}
-                full[tuple([place[letter] for letter in out])] = product[x, y]
-        product = full
+    product = embedded(np.einsum(f"{words}->{distinct}", *arrays), distinct, out)
     e = tc.einsum(spec, *operands)
     np.testing.assert_allclose(of_data(e), product)
     if not np.allclose(product, np.swapaxes(product, -1, -2)):
@@ -134,3 +144,70 @@ def test_products_that_are_semidefinite_are_known_to_be(spec: str, operands: Any
     e = simplify(tc.einsum(spec, *operands))
     assert is_definite(e, strictly=False)
     assert np.linalg.eigvalsh(of_data(e)).min() > -1e-12
+
+
+#: Operands of random products, in any namespace of arrays: how many axes, and their numbers.
+OPERANDS: dict[str, tuple[int, Callable[[Any, Any], Any]]] = {
+    "a": (2, lambda xp, at: at["a"]),
+    "b": (3, lambda xp, at: at["b"]),
+    "k": (2, lambda xp, at: at["k"]),
+    "exp v": (1, lambda xp, at: xp.exp(at["v"])),
+    "inverse of a": (2, lambda xp, at: xp.linalg.inv(at["a"])),
+    "inverse of b": (3, lambda xp, at: xp.linalg.inv(at["b"])),
+    "inverse of 2 v b": (
+        3,
+        lambda xp, at: xp.linalg.inv(2 * xp.exp(at["v"])[:, None, None] * at["b"]),
+    ),
+    "inverse of k": (2, lambda xp, at: xp.linalg.inv(at["k"])),
+    "factor": (3, lambda xp, at: _factor(xp, at)),
+    "logarithms": (2, lambda xp, at: xp.log(xp.einsum("bii->bi", _factor(xp, at)))),
+}
+COUNT = int(os.environ.get("TCALC_RANDOM", "40"))
+
+
+def _factor(xp: Any, at: Any) -> Any:
+    return xp.linalg.cholesky(at["b"] @ xp.swapaxes(at["b"], 1, 2) + xp.eye(3))
+
+
+def drawn(random: Random) -> tuple[str, list[str], str]:
+    """A word of few letters, so that many stand twice, the operands, and distinct letters out."""
+    names = [random.choice(list(OPERANDS)) for _ in range(random.choice((1, 2, 2, 2, 3)))]
+    letters = "ijk" if random.random() < 0.5 else "ijkl"
+    words = ["".join(random.choices(letters, k=OPERANDS[name][0])) for name in names]
+    used = sorted(set("".join(words)))
+    out = "".join(random.sample(used, random.randint(0, min(3, len(used)))))
+    return ",".join(words), names, out
+
+
+@pytest.mark.parametrize("seed", range(COUNT))
+def test_random_words_of_letters_that_stand_twice(seed: int) -> None:
+    random = Random(seed)
+    words, names, out = drawn(random)
+
+    def value(xp: Any, at: Any) -> Any:
+        return xp.einsum(f"{words}->{out}", *[OPERANDS[name][1](xp, at) for name in names])
+
+    e = value(tc, SYMBOLS)
+    wanted = value(np, DATA)
+    told = (words, names, out)
+    close = partial(np.testing.assert_allclose, rtol=1e-9, atol=1e-11, err_msg=str(told))
+    close(of_data(e), wanted)
+    weights = np.random.default_rng(seed).normal(size=wanted.shape)
+    for name in sorted(e.variables.keys() & {"a", "b", "v"}):
+        slope = jax.grad(lambda x, name=name: (value(jnp, {**DATA, name: x}) * weights).sum())
+        close(of_data(tc.grad(tc.sum(e * weights), name)), slope(DATA[name]), atol=1e-9)
+    definite(simplify(e), wanted)
+    if 1 <= len(out) <= 2:  # with a unit tensor
+        twice = "".join(random.sample([*out, random.choice(out)], len(out) + 1))
+        whole = tc.einsum(f"{words}->{twice}", *[OPERANDS[n][1](tc, SYMBOLS) for n in names])
+        full = embedded(wanted, out, twice)
+        close(of_data(whole), full)
+        definite(simplify(whole), full)
+
+
+def definite(e: tc.Expr, matrices: np.ndarray) -> None:
+    """Are matrices semidefinite if they are known to be?"""
+    if e.ndim >= 2 and is_definite(e, strictly=False):
+        np.testing.assert_allclose(matrices, np.swapaxes(matrices, -1, -2), atol=1e-11)
+        assert np.linalg.eigvalsh(matrices).min() > -1e-11
+        assert not is_definite(e) or np.linalg.eigvalsh(matrices).min() > 0
