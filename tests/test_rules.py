@@ -176,15 +176,16 @@ def test_the_trace_of_a_matrix_times_its_inverse_is_its_extent() -> None:
 
 
 def test_inverses_of_multiples_cancel_also_in_sums() -> None:
-    A, B, s, t = (
-        tc.var("A", ("k", "n", "n")),
-        tc.var("B", ("n", "n")),
-        tc.var("s"),
-        tc.var("t", "k"),
-    )
+    A, B = tc.var("A0", ("k", "n", "n")), tc.var("B0", ("n", "n"))
+    s, t = tc.var("s0"), tc.var("t0", "k")
     data, other = np.eye(3) * 2 + np.arange(9.0).reshape(3, 3) % 4, np.arange(9.0).reshape(3, 3)
-    values = {"A": np.stack([data, data.T + 1]), "B": other, "s": -3.0, "t": np.array([2.0, -5.0])}
-    many, (one, two) = tc.linalg.inv(-2 * t[:, None, None] * A), values["A"]
+    values = {
+        "A0": np.stack([data, data.T + 1]),
+        "B0": other,
+        "s0": -3.0,
+        "t0": np.array([2.0, -5.0]),
+    }
+    many, (one, two) = tc.linalg.inv(-2 * t[:, None, None] * A), values["A0"]
     cases = {
         tc.trace(tc.linalg.inv(s * B) @ B) * s: 3,
         tc.linalg.inv(B @ B / s) @ (B @ B): -3 * np.eye(3),
@@ -206,28 +207,28 @@ def test_inverses_of_multiples_cancel_also_in_sums() -> None:
 @pytest.mark.parametrize("out", ["i", "bi", "ib", "b", ""])
 def test_a_batch_may_be_summed_along_a_diagonal_of_its_items(out: str) -> None:
     """The column of an item that is its own number: i is b, and neither is summed twice."""
-    B, x = tc.var("B", ("n", "n", "n")), tc.var("x", "n")
+    B, x = tc.var("B1", ("n", "n", "n")), tc.var("x1", "n")
     items = np.eye(3) * 3 + np.arange(27.0).reshape(3, 3, 3) % 5
-    values = {"B": items, "x": np.array([1.0, 2.0, 4.0])}
+    values = {"B1": items, "x1": np.array([1.0, 2.0, 4.0])}
     inverses = np.linalg.inv(items)
     plain = tc.einsum(f"bij,bjb->{out}", tc.linalg.inv(B), B)
     scaled = tc.einsum(f"bij,bjb->{out}", tc.linalg.inv(x[:, None, None] * B), B)
     wanted = np.einsum(f"bij,bjb->{out}", inverses, items)
     np.testing.assert_allclose(plain(values), wanted, atol=1e-13)
-    wanted = np.einsum(f"bij,bjb,b->{out}", inverses, items, 1 / values["x"])
+    wanted = np.einsum(f"bij,bjb,b->{out}", inverses, items, 1 / values["x1"])
     np.testing.assert_allclose(scaled(values), wanted, atol=1e-13)
 
 
 def test_inverses_of_other_products_stay() -> None:
     """Scales of rows or columns, entrywise products and other items of a batch do not cancel."""
-    A, B = tc.var("A", ("k", "n", "n")), tc.var("B", ("n", "n"))
-    v, t, u = tc.var("v", "n"), tc.var("t", "k"), tc.var("u", "k")
+    A, B = tc.var("A2", ("k", "n", "n")), tc.var("B2", ("n", "n"))
+    v, t, u = tc.var("v2", "n"), tc.var("t2", "k"), tc.var("u2", "k")
     data = np.eye(3) * 3 + np.arange(9.0).reshape(3, 3) % 4
     values = {
-        "A": np.stack([data, data.T + 1, data + 2]), "B": data, "u": np.array([1.0, 2.0, 3.0]),
-        "v": np.array([2.0, -3.0, 5.0]), "t": np.array([2.0, -5.0, 0.5]),
+        "A2": np.stack([data, data.T + 1, data + 2]), "B2": data, "u2": np.array([1.0, 2.0, 3.0]),
+        "v2": np.array([2.0, -3.0, 5.0]), "t2": np.array([2.0, -5.0, 0.5]),
     }  # fmt: skip
-    a, b, w, s = (values[name] for name in "ABvt")
+    a, b, w, s = (values[name] for name in ("A2", "B2", "v2", "t2"))
     cases = {
         tc.linalg.inv(B * v) @ B: np.linalg.inv(b * w) @ b,
         tc.linalg.inv(B / v[:, None]) @ B: np.linalg.inv(b / w[:, None]) @ b,
@@ -242,7 +243,7 @@ def test_inverses_of_other_products_stay() -> None:
         np.testing.assert_allclose(simplify(e)(values), wanted, rtol=1e-11, atol=1e-13)
     divided = tc.einsum("k,kij,kji->", u, tc.linalg.inv(A / t[:, None, None]), A)
     assert not any(isinstance(node, Apply) for node in postorder([simplify(divided)]))
-    np.testing.assert_allclose(simplify(divided)(values), 3 * (values["u"] @ s), rtol=1e-12)
+    np.testing.assert_allclose(simplify(divided)(values), 3 * (values["u2"] @ s), rtol=1e-12)
 
 
 #: Of all rules: one that is gone is tested by nothing else.
