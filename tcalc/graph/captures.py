@@ -1,8 +1,8 @@
 """Arrays that a traced function closes over: inputs of the trace, not constants in it.
 
 So the plan that was made for one minibatch serves the next one. An array that the function changes
-in place is another input afterwards. Large arrays are not copied: some entries are compared
-when the trace ends, and an array that is found to have changed is refused.
+in place is another input afterwards. Large arrays are not copied: some entries are compared when
+the trace ends, and an array that is found to have changed is refused.
 """
 
 from __future__ import annotations
