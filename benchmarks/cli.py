@@ -14,8 +14,7 @@ from typing import Any
 from . import devices, first, nests, processes, report, sources, spellings, suite
 from .machines import machine
 from .problem import QUANTITIES
-from .problems import PROBLEMS
-from .problems.factorisations import FACTORISATIONS
+from .problems import OPERATORS_ALONE, PROBLEMS
 from .processes import progress
 from .reporting import command
 from .rivals import RIVALS
@@ -35,7 +34,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 FITTED = {name: problem for name, problem in PROBLEMS.items() if problem.fit}
-FACTORED = {problem.name: problem for problem in FACTORISATIONS}
+FACTORED = {problem.name: problem for problem in OPERATORS_ALONE}
 CURVED = {name: problem for name, problem in PROBLEMS.items() if "hessian" in problem.hand}
 
 

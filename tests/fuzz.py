@@ -4,7 +4,7 @@ Each program is drawn from a seed, as in `random_programs`, where `--boost` asks
 family, and `--zeros` for data at zeros and ties. Its value and derivatives by random variables in
 random modes are compared with jets, dense derivatives without any of tcalc's code:
 
-* run on every back end, and held compressed;
+* run on every back end, a device or its stand-in among them, and held compressed;
 * planned as it is spelled, in the cheapest and in the dearest of the forms that plans know;
 * printed as a program of NumPy and of C, and run;
 * printed in every language of text, read back, and run where the node is another one;

@@ -18,6 +18,7 @@ from tcalc.run.backends import backend_row
 from tcalc.run.engine import Engine
 from tcalc.support.machine import Machine
 from tests import c_programs, mathml_text
+from tests.cupy_stand_in import some_device
 from tests.random_programs import Evaluated
 from tests.shared import run_source
 
@@ -211,14 +212,20 @@ CHECKS: dict[str, Callable[[Case], Iterator[tuple[Output, Any]]]] = {
 # --- many programs at once ------------------------------------------------------------------------
 
 
-def plans_in_c(cases: Sequence[Case]) -> Iterator[tuple[Case, Output, Any]]:
+def one_plan(backend: str, cases: Sequence[Case]) -> Iterator[tuple[Case, Output, Any]]:
     """All programs as one plan."""
     tree = {str(c.seed): {o.what: o.expression for o in c.outputs} for c in cases}
     bind: dict[str, Any] = {}
     for c in cases:
         bind |= c.bind
-    found = tc.compile(tree, backend="c")(bind)
+    found = tc.compile(tree, backend=backend)(bind)
     yield from [(c, o, found[str(c.seed)][o.what]) for c in cases for o in c.outputs]
+
+
+def on_device(cases: Sequence[Case]) -> Iterator[tuple[Case, Output, Any]]:
+    """On a device, or on what stands in for one."""
+    with some_device():
+        yield from one_plan("cupy", cases)
 
 
 def printed_in_c(cases: Sequence[Case]) -> Iterator[tuple[Case, Output, Any]]:
@@ -238,6 +245,7 @@ def printed_in_c(cases: Sequence[Case]) -> Iterator[tuple[Case, Output, Any]]:
 
 #: What is started once for many programs, for starting it takes longer than they do.
 TOGETHER: dict[str, Callable[[Sequence[Case]], Iterator[tuple[Case, Output, Any]]]] = {
-    "c": plans_in_c,
+    "c": partial(one_plan, "c"),
     "printed c": printed_in_c,
+    "device": on_device,
 }

@@ -33,7 +33,11 @@ from . import (
     small_evals,
     sparse_gp,
     stacked_lstm,
+    triangles,
 )
+
+#: Operators of linear algebra by themselves, forward and backward.
+OPERATORS_ALONE = (*factorisations.FACTORISATIONS, *triangles.TRIANGLES)
 
 PROBLEMS: dict[str, Problem] = {
     problem.name: problem
@@ -70,6 +74,6 @@ PROBLEMS: dict[str, Problem] = {
         *convolution_2d.CONVOLUTIONS,
         *affine_example.PROBLEMS,
         *array_micro.PROBLEMS,
-        *factorisations.FACTORISATIONS,
+        *OPERATORS_ALONE,
     )
 }

@@ -67,7 +67,7 @@ def scene(n: int, m: int, o: int, alike: bool = True) -> Case:
             "pi": np.arange(o) % m,
         }
 
-    label = f"{n} cameras, {m} points, {o} observations"
+    label = f"{n} cameras, {m} points, {o} observations" + (", all alike" if alike else "")
     return Case(label, {"n": n, "m": m, "o": o}, load, ("value", "jacobian"))
 
 
@@ -145,7 +145,7 @@ PROBLEM = Problem(
     expression=expression,
     cases={
         "tiny": (scene(3, 5, 8, alike=False),),
-        "small": (scene(20, 500, 2000, alike=False),),
+        "small": (scene(20, 500, 2000, alike=False), scene(20, 500, 2000)),
         "paper": (scene(49, 7776, 31_843), scene(257, 65_132, 225_911)),
     },
     of_size=of_size,

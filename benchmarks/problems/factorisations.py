@@ -188,14 +188,18 @@ def problem(
     forms: tuple[Callable[[Data], Any], Callable[[Data], Any]],
     cubes: tuple[float, float],
     backward: float,
+    matrices: float,
 ) -> Problem:
-    """`cubes` are the forms' operations by n^3, `backward` how much faster than the best rival."""
+    """`cubes` are the forms' operations by n^3, `backward` how much faster than the best rival,
+    `matrices` the peak in matrices, results and vectors too.
+    """
     value, both = cubes
     claims: tuple[Claim | Limit | Faster, ...] = (
         Faster("forward", 0.9, least=500),
         Faster("backward", backward, least=1000),
         Faster("forward", 1.0, least=100, mine="tcalc c"),
         Faster("backward", backward, least=100, mine="tcalc c"),
+        Limit(("both", "tcalc"), matrices + 0.05, "matrices", least=500),
     )
     return Problem(
         name=name,
@@ -227,6 +231,7 @@ POTRF = problem(
     (potrf_value, potrf_both),
     (1 / 3, 1.0),
     4.0,
+    3.0,
 )
 GELQF = problem(
     "gelqf",
@@ -237,6 +242,7 @@ GELQF = problem(
     (gelqf_value, gelqf_both),
     (5 / 6, 5 / 6 + 1.5),
     1.4,
+    6.0,
 )
 SYEVD = problem(
     "syevd",
@@ -247,5 +253,6 @@ SYEVD = problem(
     (syevd_value, syevd_both),
     (9.0, 15.0),
     1.2,
+    3.0,
 )
 FACTORISATIONS = (POTRF, GELQF, SYEVD)

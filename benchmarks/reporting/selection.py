@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import first, sources, suite
-from ..problems import PROBLEMS
+from ..problems import OPERATORS_ALONE, PROBLEMS
 from .jobs import Job
 
 REACHES = ("tiny", "usual", "full")
@@ -77,7 +77,7 @@ def cases(problem: str, sizes: str, last: bool) -> list[tuple[str, int]]:
 
 
 QUANTITIES = ("value", "gradient", "both", "jacobian", "hessian", "core", "newton")
-ALONE = ("potrf", "gelqf", "syevd")
+ALONE = tuple([problem.name for problem in OPERATORS_ALONE])
 
 SUITE = (
     Series(
