@@ -218,3 +218,22 @@ def test_integers_of_states_are_computed_in_c(name: str, entries: list[str]) -> 
         close(found[0], total)
         close(found[1] @ given, 4 * total)  # it is homogeneous
     assert not entries
+
+
+def test_loops_in_loops_of_no_steps() -> None:
+    """The step counts of the inner ones are none too, as are those of an empty batch."""
+    a, k = tc.var("a"), tc.var("k", integer=True)
+    for inner in (lambda i: i, lambda i: i + 1, lambda i: 2 * i + 1):
+        loop = tc.fold(lambda s, i, n=inner: tc.fold(lambda t, j: tc.sin(t), s, n(i)), a, "n")
+        assert loop(a=0.3, n=0) == 0.3
+        assert tc.grad(loop, a)(a=0.3, n=0) == 1
+        wanted = 0.3
+        for i in range(3):
+            for _ in range(inner(i)):
+                wanted = np.sin(wanted)
+        np.testing.assert_allclose(loop(a=0.3, n=3), wanted, rtol=1e-14)
+    lengths = tc.fold(lambda s, i: tc.sin(s), a, k + 1, limit=5)
+    ending = tc.fold(lambda s, i: tc.sin(s), a, until=lambda s: s < 0.5, limit=5).state
+    nothing = {"k": np.zeros(0, int), "a": np.zeros(0)}
+    assert tc.vmap(lengths, {"k": 0, "a": 0}, size="B")(nothing).shape == (0,)
+    assert tc.vmap(ending, {"a": 0}, size="B")(a=np.zeros(0)).shape == (0,)

@@ -195,3 +195,26 @@ def test_conditions_that_hold_more_than_once_stay_loops() -> None:
     e = tc.fold(lambda s, i: tc.where(tc.equal(y[i], 1), tc.sin(s) + 1, s), z, "n")
     assert loops(e) == 1
     np.testing.assert_allclose(e(y=np.ones(3), z=0.5), np.sin(np.sin(np.sin(0.5) + 1) + 1) + 1)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_searches_never_choose_what_is_no_number(sign: int) -> None:
+    """Not for an infinity either, which a search that takes the last of equal ones begins with."""
+    x, y = tc.var("x", "n"), tc.var("y", "n")
+
+    def reached(s: Any, i: Any) -> Any:
+        return s[0] <= x[i] if sign > 0 else x[i] <= s[0]
+
+    def step(s: Any, i: Any) -> Any:
+        return tc.where(reached(s, i), x[i], s[0]), tc.where(reached(s, i), y[i], s[1])
+
+    _, found = tc.fold(step, (-np.inf * sign, -1.0), "n")
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        n = rng.integers(0, 5)
+        data = rng.choice([np.nan, -np.inf, np.inf, 0.0, 1.0], n)
+        best, beside = -np.inf * sign, -1.0
+        for k in range(n):
+            if best <= data[k] if sign > 0 else data[k] <= best:
+                best, beside = data[k], float(k)
+        assert found(x=data, y=np.arange(float(n))) == beside

@@ -114,9 +114,19 @@ def two_loops(xp: Any, w: Any, x: Any) -> Any:
     return total
 
 
+def predators(xp: Any, w: Any, x: Any) -> Any:
+    """A state put together of entries, whose parts look alike but for their places."""
+    u, total = x[0] + 2, 0.0
+    for t in range(STEPS):
+        change = [w[0, 0] * u[0] - w[0, 1] * u[0] * u[1], w[1, 1] * u[0] * u[1] - w[1, 0] * u[1]]
+        u = xp.stack([u[0] + 0.05 * change[0], u[1] + 0.05 * change[1], u[2] * w[2, 2]])
+        total = total + xp.sum((u - x[t]) ** 2)
+    return total
+
+
 PROGRAMS = [
     recurrent, gated, volatility, leapfrog, second_order, alternating, backwards,
-    in_order_of_marks, nested, two_loops,
+    in_order_of_marks, nested, two_loops, predators,
 ]  # fmt: skip
 
 

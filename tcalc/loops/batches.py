@@ -19,6 +19,7 @@ from ..ops.elementwise_row import Function
 from ..ops.reductions import arange
 from ..ops.reductions import max as max_of
 from ..ops.statistics import all as all_of
+from .accumulations import with_first
 from .body import body_variable, derived_variable
 from .derivatives import Primal, move_axis
 from .normal_form import AFTER, BEFORE, LAST, LoopOperands, normal_form_loop
@@ -110,7 +111,9 @@ class _Batch:
             counts = self.feed.captured[counter]
             self.feed.scanned[_INDEX] = arange(steps.length)
             ended = greater_equal(_INDEX, counter)
-            steps = steps._replace(made=max_of(counts))
+            some = isinstance(self.extent, int) and self.extent > 0
+            most = counts if some else with_first(zeros_node(()), counts)
+            steps = steps._replace(made=max_of(most))
         else:
             (ended,) = self.of_items(body.until)
             steps = steps._replace(until=all_of(ended), made=None)

@@ -13,7 +13,7 @@ from math import inf
 from ..graph.nodes import Add, Apply, Einsum, Expr, Var
 from ..graph.normal import drop_axes
 from ..graph.operators import TABLE
-from ..graph.products import is_number, numeral
+from ..graph.products import is_number, numeral, zeros_node
 from ..graph.sums import absent_axes
 from ..ops import arithmetic
 from ..ops.elementwise import equal, isnan, less, less_equal, logical_and, where
@@ -92,7 +92,8 @@ def search_ends(search: Search, inits: Sequence[Expr], batched: Batched) -> dict
     init, worst = inits[search.place], -inf if search.largest else inf
     extremum = max if search.largest else min
     values, *payloads = batched([search.value, *search.beside.values()])
-    values = where(isnan(values), worst, values)
+    missing = isnan(values)
+    values = where(missing, worst, values)
     best = extremum(with_first(init, values), 0)
     ends = {search.place: best}
     if not search.beside:
@@ -101,6 +102,8 @@ def search_ends(search: Search, inits: Sequence[Expr], batched: Batched) -> dict
     axes = (slice(None), *[None] * init.ndim)
     steps, before = arange(values.shape[0])[axes], (arange(padded.shape[0]) - 1)[axes]
     shares = (hardmax if search.largest else hardmin)(padded, 0)
+    if not search.strict:  # what is no number ties with an infinity, and is not chosen for it
+        shares = where(with_first(zeros_node(init.shape), missing), 0, shares)
     place = (min if search.strict else max)(where(shares, before, inf if search.strict else -1), 0)
     first, other = (init, best) if search.largest else (best, init)
     changed = less(first, other)

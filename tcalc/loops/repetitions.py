@@ -69,27 +69,37 @@ class Steps(NamedTuple):
         return [node for node in self.inside if id(node) in known]
 
 
-def signatures(nodes: Sequence[Expr]) -> dict[int, int]:
-    """A number for every node: equal for those that look alike some steps down.
+class Look(NamedTuple):
+    """What a node looks like some steps down, as numbers that are equal where looks are.
 
-    Numbers, and places at which arrays are read, look alike.
+    To the first, numbers and places at which arrays are read look alike; to the second, places
+    differ.
     """
+
+    kind: int
+    placed: int
+
+
+def signatures(nodes: Sequence[Expr]) -> dict[int, Look]:
+    """What every node looks like, by id."""
     place = {id(n): k for k, n in enumerate(nodes)}
     operands = [[place[id(arg)] for arg in n.args] for n in nodes]
     # In sums and products the order of operands says nothing.
     sums = [isinstance(n, Add | Einsum) for n in nodes]
-    numbers: dict[Any, int] = {}
-    looks = [numbers.setdefault(_look(n), len(numbers)) for n in nodes]
-    found = looks
-    for _ in range(DEPTH):
-        spend("steps", len(nodes))
-        numbers = {}
-        below = [[found[k] for k in each] for each in operands]
-        found = [
-            numbers.setdefault((look, *(sorted(each) if among else each)), len(numbers))
-            for look, each, among in zip(looks, below, sums, strict=True)
-        ]
-    return dict(zip(place, found, strict=True))
+    found = []
+    for looks in ([_look(n) for n in nodes], [(_look(n), place_of(n)) for n in nodes]):
+        numbers: dict[Any, int] = {}
+        known = first = [numbers.setdefault(look, len(numbers)) for look in looks]
+        for _ in range(DEPTH):
+            spend("steps", len(nodes))
+            numbers = {}
+            below = [[known[k] for k in each] for each in operands]
+            known = [
+                numbers.setdefault((look, *(sorted(each) if among else each)), len(numbers))
+                for look, each, among in zip(first, below, sums, strict=True)
+            ]
+        found.append(known)
+    return dict(zip(place, map(Look, *found), strict=True))
 
 
 def _look(node: Expr) -> Any:
@@ -120,7 +130,7 @@ def place_of(node: Expr) -> int | None:
 
 
 def repeated(
-    last: Expr, before: Expr, place: Mapping[int, int], alike: Mapping[int, int], least: int
+    last: Expr, before: Expr, place: Mapping[int, int], alike: Mapping[int, Look], least: int
 ) -> Steps | None:
     """The steps of which these nodes are part, where there are at least so many.
 
@@ -149,7 +159,7 @@ def _steps(
     last: Expr,
     before: Expr,
     place: Mapping[int, int],
-    alike: Mapping[int, int],
+    alike: Mapping[int, Look],
     opened: Collection[int],
 ) -> tuple[Steps | None, int | None]:
     """The steps that are equal; and what the step before reads another of, where it is that."""
@@ -172,7 +182,7 @@ def _two_steps(
     last: Expr,
     before: Expr,
     place: Mapping[int, int],
-    alike: Mapping[int, int],
+    alike: Mapping[int, Look],
     opened: Collection[int],
 ) -> Steps | None:
     pairs: Step = {id(last): before}
@@ -227,7 +237,7 @@ def _needed(results: Step) -> set[int]:
 
 
 def _matched(
-    found: Steps, after: Step, alike: Mapping[int, int]
+    found: Steps, after: Step, alike: Mapping[int, Look]
 ) -> tuple[Step, list[Any]] | int | None:
     """The step before one, where it is equal, and what stands in its holes.
 
@@ -292,7 +302,7 @@ def _value(node: Expr, kind: str) -> Any:
 
 
 def _laid_beside(
-    node: Expr, other: Expr, alike: Mapping[int, int]
+    node: Expr, other: Expr, alike: Mapping[int, Look]
 ) -> list[tuple[Expr, Expr]] | None:
     """The operands of two nodes that compute the same, in pairs; None where they do not."""
     if type(node) is not type(other) or node.shape != other.shape:
@@ -336,7 +346,7 @@ def _one_moved(node: Expr, other: Expr) -> bool:
 
 
 def _terms_beside(
-    node: Expr, other: Expr, alike: Mapping[int, int]
+    node: Expr, other: Expr, alike: Mapping[int, Look]
 ) -> list[tuple[Expr, Expr]] | None:
     if _one_moved(node, other):
         return list(zip(node.args, other.args, strict=True))
@@ -349,10 +359,11 @@ def _terms_beside(
     return found
 
 
-def _unlike(one: Expr, two: Expr, alike: Mapping[int, int]) -> tuple[bool, bool, bool, bool]:
+def _unlike(one: Expr, two: Expr, alike: Mapping[int, Look]) -> tuple[bool, ...]:
     """How far two nodes are from being a pair: the least are taken."""
+    looks = zip(alike.get(id(one), ()), alike.get(id(two), ()), strict=False)
     return (
-        one is not two, alike.get(id(one)) != alike.get(id(two)),
+        one is not two, *[a != b for a, b in looks],
         _difference(one, two) != "" if type(one) is type(two) else True,
         one.shape != two.shape,
     )  # fmt: skip
@@ -364,7 +375,7 @@ def _factors_beside(
     k: int,
     labels: Mapping[int, int],
     taken: tuple[int, ...],
-    alike: Mapping[int, int],
+    alike: Mapping[int, Look],
 ) -> Iterator[list[tuple[Expr, Expr]]]:
     """The factors in pairs, from factor k on, so that the labels of one are those of the other."""
     if k == len(node.args):

@@ -66,7 +66,7 @@ def _longest(nodes: Sequence[Expr]) -> Steps | None:
     groups: defaultdict[int, list[Expr]] = defaultdict(list)
     for node in nodes:
         if node.args:
-            groups[alike[id(node)]].append(node)
+            groups[alike[id(node)].kind].append(node)
     long = [group for group in groups.values() if len(group) >= LEAST_STEPS]
     long.sort(key=lambda group: -place[id(group[-1])])
     for group in long[:TRIED]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..graph.bound_variables import is_bound, ranges, readable
+from ..graph.extent_forms import least
 from ..graph.extents import Extent, extent_from, form_of
 from ..graph.nodes import Expr, Var
 from ..graph.products import numeric_value
@@ -47,5 +48,7 @@ def most_steps(n: Expr) -> Extent:
         )
     ends = {v.name: form_of(extent) - 1 for v, extent in around.items()}
     low = {name: Affine() for name in ends if form.coefficient(name) < 0}
-    found = extent_from(form.substitute({**ends, **low}))
-    return max(0, found) if isinstance(found, int) else found
+    most = form.substitute({**ends, **low})
+    # None where a body around has no steps: max(0, n - 1) as n - min(1, n).
+    apart = Affine((), -most.constant)
+    return extent_from(most + apart - least([most + apart, apart]))

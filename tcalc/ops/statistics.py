@@ -22,7 +22,7 @@ from .arithmetic import (
     subtract,
     sum,
 )
-from .elementwise import divide, isnan, less, logical_not, sqrt, truth, where
+from .elementwise import divide, equal, isnan, less, logical_not, sqrt, truth, where
 from .indexing import getitem
 from .reductions import max, min
 
@@ -44,14 +44,14 @@ __all__ = [
 
 @public
 def all(a: object, axis: Axis = None, keepdims: bool = False) -> Expr:
-    """1 where all entries over axes differ from 0, else 0."""
-    return min(truth(as_expr(a)), axis, keepdims)
+    """1 where all entries over axes differ from 0, else 0; 1 where there are none."""
+    return equal(sum(logical_not(as_expr(a)), axis, keepdims), 0)
 
 
 @public
 def any(a: object, axis: Axis = None, keepdims: bool = False) -> Expr:
-    """1 where an entry over axes differs from 0, else 0."""
-    return max(truth(as_expr(a)), axis, keepdims)
+    """1 where an entry over axes differs from 0, else 0, as where there are none."""
+    return less(0, count_nonzero(a, axis, keepdims))
 
 
 @public
