@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from importlib import import_module
 from typing import Any
+from weakref import finalize
 
-#: Chunks of arrays that were counted, by the arrays' names, which say what they hold.
-_counted: OrderedDict[str, Any] = OrderedDict()
-_MAX_COUNTED = 256
+from .errors import Error
+
+#: Chunks of what was counted, by its id, as long as it lives. A name says what tasks read, not what
+#: they find there: another array of this name may have other rows.
+_counted: dict[int, Any] = {}
 
 
 def dask(module: str = "") -> Any:
@@ -25,7 +27,7 @@ def in_blocks(value: Any, name: str) -> Any:
     """A dask array, or the array of a DataFrame, of known chunks along the first axis alone.
 
     Chunks across other axes become one; rows of blocks whose number nobody knows are counted, once
-    for all arrays of the same content.
+    for each array, and the blocks are checked to have as many whenever they are made.
 
     Raises
     ------
@@ -38,16 +40,31 @@ def in_blocks(value: Any, name: str) -> Any:
             f"{name} is dask's {type(value).__name__}; its arrays, DataFrames and Series are data"
         )
     if any(size != size for size in array.shape):  # nan: unknown
-        array = _with_chunks(array)
+        array = _with_chunks(array, value, name)
+    if 0 in array.shape:  # dask leaves several blocks without entries apart: the first is all
+        array = array.blocks[tuple([slice(None if size else 1) for size in array.shape])]
     across = {axis: -1 for axis in range(1, array.ndim) if len(array.chunks[axis]) > 1}
     return array.rechunk(across) if across else array
 
 
-def _with_chunks(array: Any) -> Any:
-    """The array with chunks that are known."""
-    if array.name not in _counted:
+def _with_chunks(array: Any, value: Any, name: str) -> Any:
+    """The array of a collection with chunks that are known."""
+    if id(value) not in _counted:
         found = array.copy()  # what is counted is written to the array
-        _counted[array.name] = found.compute_chunk_sizes().chunks
-        while len(_counted) > _MAX_COUNTED:
-            _counted.popitem(last=False)
-    return dask("array").Array(array.dask, array.name, _counted[array.name], meta=array)
+        _counted[id(value)] = found.compute_chunk_sizes().chunks
+        finalize(value, _counted.pop, id(value), None)
+    array = dask("array").Array(array.dask, array.name, _counted[id(value)], meta=array)
+    return array.map_blocks(_as_counted, variable=name, dtype=array.dtype, meta=array._meta)
+
+
+def _as_counted(block: Any, variable: str, block_info: Any) -> Any:
+    """A block, which has as many rows as were counted."""
+    (number, *_), ((first, last), *_) = (
+        block_info[0][key] for key in ("chunk-location", "array-location")
+    )
+    if block.shape[0] != last - first:
+        raise Error(
+            f"block {number} of {variable} has {block.shape[0]} rows, and had {last - first} when "
+            "they were counted: its source has changed since; pass an array that is made anew"
+        )
+    return block
