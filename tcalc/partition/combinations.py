@@ -13,6 +13,7 @@ from ..graph.operators import Op
 from ..graph.products import numeral
 from ..ops import arithmetic
 from ..ops.elementwise import equal, exp, log, reciprocal, where
+from ..ops.entrywise import isfinite
 from ..ops.reductions import (
     HARDMAX,
     HARDMIN,
@@ -76,7 +77,7 @@ def _shifted_parts(node: Apply, operands: Sequence[Expr]) -> tuple[Expr, ...]:
     lowest = numeral(float("-inf"))
     x = where(equal(b, 0), along(lowest, x), x)
     top = max(x, axes)
-    shift = where(equal(top, along(lowest, top)), 0, top)
+    shift = where(isfinite(top), top, 0)
     return top, arithmetic.sum(b * exp(x - along(shift, x)), axes)
 
 
