@@ -45,8 +45,11 @@ def run_by_hand(passes: Passes, values: dict[str, Any], bounds: list[int]) -> li
             if v.name in e.variables:
                 known[v.name] = evaluated(one.expr, k)
         for v in passes.needed([e]):
-            whole = passes.value_of(v).expr(**env)
-            known[v.name] = part(whole, passes.sliced[v].axis, k) if v in passes.sliced else whole
+            known[v.name] = passes.value_of(v).expr(**env)
+            if v in passes.sliced:
+                known[v.name] = part(known[v.name], passes.sliced[v].axis, k)
+                if passes.sliced[v].places:
+                    (known[v.name],) = np.nonzero(known[v.name])
         return e(**known)
 
     for number in range(passes.number):

@@ -246,7 +246,10 @@ class DaskEngine:
             if is_lazy(value):
                 shape = staged.shape(sliced.value.expr, sum(rows.sizes))
                 value = dask("array").from_delayed(value, shape, dtype)
-            rows = rows.with_array(name, value, sliced.axis)
+            if sliced.places:
+                rows = rows.with_places(name, value)
+            else:
+                rows = rows.with_array(name, value, sliced.axis)
         return self.mode.do(stage.call, known, dtype), rows.only(stage.blocks)
 
     def _projected(self, root: Expr, value: Any) -> Any:

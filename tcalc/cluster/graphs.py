@@ -53,6 +53,12 @@ class Rows(NamedTuple):
             axes={**self.axes, name: axis},
         )
 
+    def with_places(self, name: str, value: Any) -> Rows:
+        """The places in each block at which a vector is not 0: at most as many as it has rows."""
+        rows = self.with_array(name, value, 0)
+        found = rows.arrays[name].map_blocks(np.flatnonzero, dtype=int)
+        return rows._replace(arrays={**rows.arrays, name: found})
+
 
 def in_rows(value: Any, axis: int, sizes: Sequence[int]) -> Any:
     """An array, of dask's or not, in blocks of so many rows."""

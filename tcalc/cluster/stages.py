@@ -56,10 +56,13 @@ class Stage:
         groups: Sequence[tuple[Op | None, int]],
         settings: Settings,
     ) -> None:
-        self._passes, self._extent = passes, passes.extent
+        self._passes = passes
         read = variables(outputs)
         needed = passes.needed(outputs)
         self.sliced = {v.name: passes.sliced[v] for v in needed if v in passes.sliced}
+        places = [v for v in needed if v.name in self.sliced and passes.sliced[v].places]
+        #: Extents that are the rows of a part, or at most these.
+        self._extents = [passes.extent, *[str(v.shape[0]) for v in places]]
         own = [v.name for v in (*passes.rows, *passes.made) if v.name in read]
         self.blocks = [*own, *self.sliced]
         self._between = evaluator({v.name: passes.value_of(v).expr for v in needed}, settings)
@@ -81,7 +84,7 @@ class Stage:
     def plan(self, sizes: Mapping[str, int], rows: int) -> Plan:
         """The plan of a part of so many rows."""
         if rows not in self._plans:
-            known = {**sizes, self._extent: rows}
+            known = dict(sizes) | dict.fromkeys(self._extents, rows)
             given = {name: known[name] for name in self._dimensions if name in known}
             self._plans[rows] = self.work.program.plan_for(**given)
         return self._plans[rows]

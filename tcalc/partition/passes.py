@@ -32,10 +32,20 @@ class Reduction(NamedTuple):
 
 
 class Sliced(NamedTuple):
-    """A known value each part of the rows has its slice of."""
+    """A known value each part of the rows has its slice of.
+
+    Attributes
+    ----------
+    value : Known
+    axis : int
+        Runs over the rows.
+    places : bool
+        Is a part given the numbers of its rows where the value is 1, and not zeros and ones?
+    """
 
     value: Known
     axis: int
+    places: bool = False
 
 
 class Passes(NamedTuple):

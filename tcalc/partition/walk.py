@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import count
+from typing import TypeGuard
 
 from ..graph.applications import application, apply, apply_all, with_args
 from ..graph.extents import ONE, Coef, Extent
@@ -21,8 +22,9 @@ from ..graph.nodes import (
     variables,
 )
 from ..graph.normal import add, einsum
-from ..graph.operators import Indicator, Selection
+from ..graph.operators import Indicator, Selection, batch_axes
 from ..graph.products import is_number
+from ..graph.properties import INTEGERS
 from ..ops.selection import selection
 from ..support.errors import PartitionError
 from ..support.records import NamedTuple
@@ -52,6 +54,15 @@ class Factor(NamedTuple):
     word: Labels
 
 
+def _says_places(e: Expr) -> TypeGuard[Apply]:
+    return isinstance(e, Apply) and isinstance(e.op, PLACES)
+
+
+def _shares(node: Apply, axis: int) -> bool:
+    """Has each place along an axis its own entries of the operands, and little to do with them?"""
+    return node.op.elementwise or (_says_places(node) and axis < batch_axes(node))
+
+
 class Walk:
     """The state of one walk.
 
@@ -78,6 +89,7 @@ class Walk:
         self.reductions: list[Reduction] = []
         self._sent: dict[int, Local] = {}
         self._along: dict[tuple[int, int], Local] = {}
+        self._selected: dict[int, Local] = {}
         self._results: dict[tuple[object, ...], tuple[Var, ...]] = {}
         self.nodes = postorder(roots)  # held while ids are keys
 
@@ -121,10 +133,17 @@ class Walk:
         return self._results[key]
 
     def sending(self, value: Known) -> Local:
-        """A known value as it stands in expressions of a part: numbers, variables as they are."""
+        """A known value as it stands in expressions of a part.
+
+        Numbers and variables are sent as they are. What says at which places another operand is
+        read keeps saying it: zeros and ones in its stead would be multiplied, and make nan of
+        entries that are not read.
+        """
         e = value.expr
-        if is_number(e) or isinstance(e, Var | Const):
+        if is_number(e) or isinstance(e, Var | Const) or (_says_places(e) and not variables([e])):
             return Local(e, value.passes)
+        if _says_places(e):
+            return self.applied(e, [self.sending(Known(arg, value.passes)) for arg in e.args])
         if id(e) not in self._sent:
             v = self._variable("sent", e)
             self.sent[v] = value
@@ -140,7 +159,7 @@ class Walk:
             return Local(found.expr, found.passes)
         key = (id(node), axis)
         if key not in self._along:
-            if node.ndim > 1 and isinstance(node, Apply) and isinstance(node.op, PLACES):
+            if node.ndim > 1 and _says_places(node) and axis >= batch_axes(node):
                 raise self.refused(node if reader is None else reader, SHIFTED)
             self._along[key] = self._spread(node, axis)
         return self._along[key]
@@ -153,13 +172,25 @@ class Walk:
             return self.product(node, factors, node.out[axis], node.out, node.coef)
         if isinstance(node, Add) and fixed:
             return self.joined(add, [self.along(arg, axis) for arg in node.args])
-        if isinstance(node, Apply) and node.op.elementwise and fixed:
+        if isinstance(node, Apply) and fixed and _shares(node, axis):
             return self.applied(node, [self.along(arg, axis) for arg in node.args])
+        if _says_places(node):
+            chosen = self._chosen(node)
+            return chosen._replace(expr=einsum([chosen.expr], [(0, 1)], (1,)))
         value = self.known(node)
         shape = (*node.shape[:axis], self.extent, *node.shape[axis + 1 :])
         v: Var = intern(Var, (self._fresh("slice"), shape, ()))
         self.sliced[v] = Sliced(value, axis)
         return Local(v, value.passes)
+
+    def _chosen(self, node: Expr) -> Local:
+        """Zeros and ones along the rows: what selects, for a part, those of its rows with ones."""
+        if id(node) not in self._selected:
+            value = self.known(node)
+            v: Var = intern(Var, (self._fresh("places"), (self._fresh("chosen"),), INTEGERS))
+            self.sliced[v] = Sliced(value, 0, True)
+            self._selected[id(node)] = Local(selection(v, self.extent), value.passes)
+        return self._selected[id(node)]
 
     def _variable(self, stem: str, e: Expr) -> Var:
         found: Var = intern(Var, (self._fresh(stem), e.shape, ()))
@@ -182,19 +213,24 @@ class Walk:
         """Factors of a product multiplied for one part of the rows, which a label runs over."""
         extents: dict[int, Extent] = {**dict(enumerate(node.extents)), label: self.extent}
 
-        def local(operand: Expr | Known, word: Labels) -> Local:
+        words = [f.word for f in factors]
+
+        def local(k: int, operand: Expr | Known, word: Labels) -> Local:
             if isinstance(operand, Known):
                 return self.sending(operand)
             if word.count(label) > 1:
                 raise self.refused(node, PAIRS)
+            if word == (label,) and _says_places(operand) and not self.is_by_rows(operand):
+                # A label of the rows that are read, over which the product is summed.
+                found, chosen = self._chosen(operand), max(extents) + 1
+                words[k], extents[chosen] = (chosen, label), found.expr.shape[0]
+                return found
             if label in word:
                 return self.along(operand, word.index(label), node)
             return self.sending(self.known(operand))
 
-        return self.joined(
-            lambda args: einsum(args, [f.word for f in factors], out, coef, extents),
-            [local(*f) for f in factors],
-        )
+        items = [local(k, *f) for k, f in enumerate(factors)]
+        return self.joined(lambda args: einsum(args, words, out, coef, extents), items)
 
     def applied(self, node: Apply, items: Sequence[Local]) -> Local:
         """An application to operands of one part of the rows."""
