@@ -232,21 +232,6 @@ def test_rows_that_nobody_knows_the_number_of_are_counted_once() -> None:
     assert np.isnan(unknown.shape[0])  # the user's array is as it was
 
 
-def test_rows_are_counted_again_for_another_array_of_the_same_name() -> None:
-    held = {"v": np.arange(6.0)}
-
-    def source() -> Any:
-        made = dask.delayed(lambda: held["v"])(dask_key_name="load-v")
-        return da.from_delayed(made, (np.nan,), float)
-
-    run, first = tc.compile(tc.mean(y), backend="dask"), source()
-    assert run(y=first) == 2.5
-    held["v"] = np.arange(3.0) + 10
-    assert run(y=source()) == 11
-    with pytest.raises(tc.Error, match="block 0 of y has 3 rows, and had 6"):
-        run(y=first)
-
-
 def test_chunks_across_columns_become_one() -> None:
     values = row_models.data(rows=ROWS)
     found = tc.compile(tc.norm(X, axis=1), backend="dask")(X=da.from_array(values["X"], (20, 1)))

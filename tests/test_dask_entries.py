@@ -1,4 +1,4 @@
-"""Entries of blocks beside others that are nan or infinite, and blocks without any."""
+"""Entries of blocks beside others that are nan or infinite; blocks without any, or other ones."""
 
 from __future__ import annotations
 
@@ -138,3 +138,18 @@ def test_infinite_exponents_have_the_sums_of_one_machine(
     e = tc.weighted_logsumexp(y, tc.var("v", ("m",)))
     given = {"y": da.from_array(np.array(entries, float), rows), "v": np.array(weights, float)}
     assert tc.compile(e, backend="dask")(given) == pytest.approx(wanted, rel=1e-14)
+
+
+def test_rows_are_counted_again_for_another_array_of_the_same_name() -> None:
+    held = {"v": np.arange(6.0)}
+
+    def source() -> Any:
+        made = dask.delayed(lambda: held["v"])(dask_key_name="load-v")
+        return da.from_delayed(made, (np.nan,), float)
+
+    run, first = tc.compile(tc.mean(y), backend="dask"), source()
+    assert run(y=first) == 2.5
+    held["v"] = np.arange(3.0) + 10
+    assert run(y=source()) == 11
+    with pytest.raises(tc.Error, match="block 0 of y has 3 rows, and had 6"):
+        run(y=first)
