@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import tcalc as tc
 from tcalc.structured.tensor import Structured
 from tcalc.structured.terms.numeric_terms import Terms
 from tcalc.structured.terms.tensor_layout import CoreProduct, TableIndex, TensorLayout
@@ -60,3 +61,81 @@ def test_signs_are_those_of_a_matrix_that_is_symmetric_in_most_digits(
     g = rng.normal(size=len(whole))
     x = factor.solve(g.reshape(shape[: len(shape) // 2])).ravel()
     np.testing.assert_allclose(x, np.linalg.solve(whole, g), 1e-12 * np.linalg.cond(whole))
+
+
+X, A, B = (tc.var(name, ("n", "n")) for name in "XAB")
+Q = tc.var("Q", ("n", "n"))
+T, P = tc.var("T", ("m", "n", "n")), tc.var("P", ("m", "n", "n"))
+x, c, u, v = (tc.var(name, "n") for name in "xcuv")
+k = tc.var("k", ())
+SKEW = (tc.sum(Q * X) - tc.sum(Q * X.T)) ** 2
+#: Functions or their gradients, what of, and words of the method.
+COUNTED: dict[str, tuple[tc.Expr, tc.Expr, str]] = {
+    "a product": (A @ X @ B, X, "Kronecker: "),
+    "a product for each item": (tc.einsum("mij,mjk,kl->mil", P, T, B), T, "Kronecker: "),
+    "a sum of products": (tc.sum(X * (A @ X)) + tc.sum(X * (X @ B)), X, "Kronecker sum"),
+    "an exchange of axes": (k * tc.sum(X * X.T), X, "Kronecker: "),
+    "crossed factors": (k * Q @ X.T @ Q, X, "Kronecker: "),
+    "low rank": (tc.sum(c * x**2) + k * tc.sum(x) ** 2 + tc.sum(u * x) ** 2, x, "low rank"),
+    "two vectors coupled": (
+        tc.sum(c * x**2) + k * tc.sum(v * x) * tc.sum(u * x), x, "low rank",
+    ),
+    "low rank for each item": (
+        tc.sum(T**2 * c) + tc.einsum("m,mij,mij->", tc.var("w", "m"), P, T) ** 2
+        + tc.einsum("mij,mij,mkl,mkl,m->", P, T, P, T, tc.var("w", "m")), T, "low rank",
+    ),
+    "low rank on an exchange": (tc.sum(X * X.T) / 2 + k * SKEW, X, "low rank"),
+    "a sparse matrix": (
+        tc.sum(c * x**2) + k * tc.sum(tc.roll(x, 1) * x), x, "sparse",
+    ),
+    "low rank on a sparse matrix": (
+        tc.sum(c * x**2) + tc.sum(tc.roll(x, 1) * x) / 9 + k * tc.sum(u * x) ** 2, x, "low rank",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_negative_eigenvalues_are_counted_as_those_of_the_dense_matrix_are(name: str) -> None:
+    f, wrt, way = COUNTED[name]
+    rng = np.random.default_rng(5)
+    n = 60 if wrt is x else 4
+    sizes, seen = {"n": n, "m": 3}, set()
+    for _ in range(12):
+        data = {s.name: rng.normal(size=[sizes[e] for e in s.shape]) for s in (A, B, P, Q, T, x, X)}
+        for matrix in ("A", "B", "P"):
+            signs = np.sign(rng.normal(size=n if n == 4 else 0) + rng.choice([-9, 0, 9]))
+            if n == 4:
+                data[matrix] = matrix_of_signs(rng, data[matrix].shape, signs)
+        vectors = rng.normal(size=(3, n))
+        data |= {"c": vectors[0] + rng.choice([0, 9]), "u": vectors[1], "v": vectors[2]}
+        data["c"][0] = rng.choice([-1.0, 1.0]) / 9
+        data |= {"k": np.float64(rng.choice([-9, -1, 1, 9])), "w": rng.normal(size=3)}
+        H = tc.jacobian(f, wrt) if f.ndim else tc.hessian(f, wrt)
+        held = tc.compile(H, structured=True)({s: data[s] for s in H.variables})
+        solver = held.factor().solver
+        assert way in held.explain()
+        values = np.linalg.eigvalsh(held.tomatrix())
+        seen.add(int((values < 0).sum()))
+        assert solver.negatives == (values < 0).sum()
+        assert held.factor().definite == (values[0] > 0)
+    assert len(seen) > 1
+
+
+def matrix_of_signs(
+    rng: np.random.Generator, shape: tuple[int, ...], signs: np.ndarray
+) -> np.ndarray:
+    """Symmetric matrices of eigenvalues between 1 and 2 with these signs."""
+    q = np.linalg.qr(rng.normal(size=shape))[0]
+    found: np.ndarray = (q * (signs * rng.uniform(1, 2, len(signs)))) @ q.mT
+    return (found + found.mT) / 2
+
+
+def test_newton_ends_at_the_minimum_of_a_convex_function_with_an_indefinite_base() -> None:
+    """The diagonal has a negative entry, which the sum's square makes good: one step."""
+    f = tc.sum(c * x * x) / 2 + tc.sum(x) ** 2 / 2 - tc.sum(x)
+    diagonal = np.array([-0.1, 1.0, 1.0])
+    found = tc.newton(f, {"x": np.ones(3)}, data={"c": diagonal})
+    assert found.success
+    assert found.nit == 1
+    wanted = np.linalg.solve(np.diag(diagonal) + 1, np.ones(3))
+    np.testing.assert_allclose(found.x["x"], wanted, rtol=1e-12)

@@ -49,7 +49,7 @@ class BandFactor:
         held, self._below, self._above = found
         self._call = call = lapack(held.dtype.char)
         self._eps = float(np.finfo(held.dtype).eps)
-        self.kind, self.definite = "LU", False
+        self.kind, self.negatives = "LU", np.nan
         largest = float(np.abs(held).max(initial=0))
         apart = np.inf
         if self._below == self._above and largest > 0:
@@ -57,9 +57,10 @@ class BandFactor:
         if apart <= NEARLY:
             lower = found.part(1) / 2 if apart else held[self._above :]
             factor, info = call["pbtrf"](lower, lower=1)
-            self.definite = info == 0
-            if self.definite and apart <= ROUNDED * self._eps:
-                self.kind, self._factor = "Cholesky", factor
+            if info == 0:
+                self.negatives = 0.0
+                if apart <= ROUNDED * self._eps:
+                    self.kind, self._factor = "Cholesky", factor
         if self.kind == "LU":
             room = np.zeros((self._below, held.shape[1]), held.dtype)
             self._factor, self._pivots, _ = call["gbtrf"](

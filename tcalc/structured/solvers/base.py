@@ -28,8 +28,9 @@ class Solver(Protocol):
         ...
 
     @property
-    def definite(self) -> bool:
-        """Is the matrix symmetric, in five digits at least, and positive definite?"""
+    def negatives(self) -> float:
+        """How many eigenvalues are negative; nan of a matrix that is not symmetric in five digits,
+        or where that is not known."""
         ...
 
     def slogdet(self) -> tuple[float, float]:
@@ -76,8 +77,8 @@ class ByHost:
         return found
 
     @property
-    def definite(self) -> bool:
-        return self._solver.definite
+    def negatives(self) -> float:
+        return self._solver.negatives
 
     def slogdet(self) -> tuple[float, float]:
         return self._solver.slogdet()
@@ -94,7 +95,7 @@ class Factored:
     @property
     def definite(self) -> bool:
         """Is the matrix symmetric, in five digits at least, and positive definite?"""
-        return bool(self.solver.definite)
+        return bool(self.solver.negatives == 0)
 
     def slogdet(self) -> tuple[float, float]:
         """Sign and logarithm of the absolute value of the determinant."""

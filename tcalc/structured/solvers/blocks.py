@@ -121,8 +121,8 @@ class Empty:
         return b
 
     @property
-    def definite(self) -> bool:
-        return True
+    def negatives(self) -> float:
+        return 0
 
     def slogdet(self) -> tuple[float, float]:
         return 1.0, 0.0
@@ -158,12 +158,13 @@ class Diagonal:
         return result
 
     @property
-    def definite(self) -> bool:
-        return bool((self._held > 0).all())
+    def negatives(self) -> float:
+        times = self._found.sizes(self._layout.column_shape)[2]
+        return float((self._held < 0).sum()) * times
 
     def root(self) -> Array | None:
         """D^(-1/2), of the column shape or with extents 1, where D is positive."""
-        if not self.definite:
+        if self.negatives:
             return None
         result: Array = namespace_of(self._inverse).sqrt(self._inverse)[self._spread]
         return result
@@ -238,8 +239,8 @@ class Blocks:
         return result
 
     @property
-    def definite(self) -> bool:
-        return bool(self.factor.definite)
+    def negatives(self) -> float:
+        return float(np.sum(self.factor.negatives)) * self._s
 
     def slogdet(self) -> tuple[float, float]:
         signs, logs = self.factor.slogdet()

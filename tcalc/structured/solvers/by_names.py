@@ -75,10 +75,16 @@ class ByNames:
         return x
 
     @property
-    def definite(self) -> bool:
-        if self._factor is not None or not asymmetry(self._a) <= NEARLY:
-            return self._factor is not None
-        return self._cholesky(self._a + self._a.mT) is not None
+    def negatives(self) -> Any:
+        """Number of negative eigenvalues, nan if not symmetric; of a batch, one each."""
+        if self._factor is not None:
+            found = np.zeros(self._a.shape[:-2])
+        elif asymmetry(self._a) <= NEARLY:
+            values = on_host(self._xp.linalg.eigvalsh(self._a + self._a.mT))
+            found = (values < 0).sum(axis=-1)
+        else:
+            found = np.full(self._a.shape[:-2], np.nan)
+        return found
 
     def slogdet(self) -> tuple[Any, Any]:
         """Sign and logarithm of the absolute value of the determinant; of a batch, one each."""

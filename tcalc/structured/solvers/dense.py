@@ -6,6 +6,7 @@ other. A matrix that is singular to working precision is refused.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -68,6 +69,22 @@ def lapack(char: str) -> dict[str, Any]:
     return {name: getattr(named, letter + name) for name in _NAMES}
 
 
+def _middle(factor: Array, pivots: Array) -> Iterator[tuple[float, int]]:
+    """The determinants of the blocks of D in LDL^T, and how many eigenvalues of each are negative.
+
+    Those are all of D, and by Sylvester's law as many of the matrix are. Negative pivots come in
+    pairs, which mark blocks of two rows.
+    """
+    diagonal, k = np.diagonal(factor).astype(np.float64).tolist(), 0
+    while k < len(diagonal):
+        value, step = diagonal[k], 1
+        if pivots[k] < 0:
+            value, step = value * diagonal[k + 1] - float(factor[k + 1, k]) ** 2, 2
+        below = 1 if value < 0 else step * (diagonal[k] < 0)
+        yield value, below
+        k += step
+
+
 class Dense:
     """One factored matrix (n, n).
 
@@ -78,7 +95,8 @@ class Dense:
         self.n, self.dtype = len(a), a.dtype
         self._call = call = lapack(a.dtype.char)
         self._half: Array | None = None
-        self.kind, self.definite = "Cholesky", True
+        #: Of the negative eigenvalues, nan where it is not symmetric.
+        self.kind, self.negatives = "Cholesky", 0.0
         if not self.n:
             self._factor = a
             return
@@ -90,12 +108,18 @@ class Dense:
             if info == 0 and not rcond >= np.finfo(a.dtype).eps:
                 rcond, _ = call["pocon"](self._factor, norm, uplo="L")
             elif info:
-                self.kind, self.definite = "LDL^T", False
+                self.kind = "LDL^T"
                 self._factor, self._pivots, _ = call["sytrf"](a.T, lower=1, lwork=64 * self.n)
+                self.negatives = float(
+                    sum([below for _, below in _middle(self._factor, self._pivots)])
+                )
                 rcond, _ = call["sycon"](self._factor, self._pivots, norm, lower=1)
         else:
             self.kind = "LU"
-            self.definite = asymmetry(a) <= NEARLY and not call["potrf"](a + a.T, lower=1)[1]
+            self.negatives = np.nan
+            if asymmetry(a) <= NEARLY:
+                whole = call["sytrf"](a + a.T, lower=1, lwork=64 * self.n)
+                self.negatives = float(sum([below for _, below in _middle(*whole[:2])]))
             self._factor, self._pivots, _ = call["getrf"](a)
             rcond, _ = call["gecon"](self._factor, norm, norm="1")
         if not rcond >= np.finfo(a.dtype).eps:
@@ -129,20 +153,8 @@ class Dense:
             swaps = np.count_nonzero(self._pivots != np.arange(self.n))
             sign = np.prod(np.sign(diagonal)) * (-1) ** swaps
             return float(sign), float(np.log(np.abs(diagonal)).sum())
-        return self._slogdet_of_blocks(diagonal)
-
-    def _slogdet_of_blocks(self, diagonal: Array) -> tuple[float, float]:
-        """From the 1 x 1 and 2 x 2 blocks of D; negative pivots come in pairs."""
-        sign, log, k = 1.0, 0.0, 0
-        while k < self.n:
-            value, step = float(diagonal[k]), 1
-            if self._pivots[k] < 0:
-                value = value * float(diagonal[k + 1]) - float(self._factor[k + 1, k]) ** 2
-                step = 2
-            sign *= float(np.sign(value))
-            log += float(np.log(abs(value)))
-            k += step
-        return sign, log
+        values = np.array([value for value, _ in _middle(self._factor, self._pivots)])
+        return float(np.prod(np.sign(values))), float(np.log(np.abs(values)).sum())
 
     def inverse(self) -> Array:
         found = self.solve(np.eye(self.n, dtype=self.dtype))
@@ -222,8 +234,10 @@ class Batch:
         return x.transpose(2, 0, 1)
 
     @property
-    def definite(self) -> bool:
-        return all(d.definite for d in self._each)
+    def negatives(self) -> Array:
+        """Numbers of negative eigenvalues, one a matrix."""
+        found = [d.negatives for d in self._each]
+        return np.array(found) if self._pivots is None else np.zeros(self.count)
 
     def slogdet(self) -> tuple[Array, Array]:
         """Signs and logarithms, one a matrix."""

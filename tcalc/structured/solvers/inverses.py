@@ -64,8 +64,8 @@ class InverseSolver:
         return self._times(b)
 
     @property
-    def definite(self) -> bool:
-        return bool(self._solver.definite)
+    def negatives(self) -> float:
+        return float(self._solver.negatives)
 
     def slogdet(self) -> tuple[float, float]:
         sign, log = self._solver.slogdet()

@@ -152,8 +152,8 @@ class JointBlocks:
         return held.transpose(back).reshape(prod(shape), x.shape[-1])
 
     @property
-    def definite(self) -> bool:
-        return bool(self._factor.definite)
+    def negatives(self) -> float:
+        return float(np.sum(self._factor.negatives))
 
     def slogdet(self) -> tuple[float, float]:
         signs, logs = self._factor.slogdet()

@@ -159,21 +159,31 @@ class LowRank:
         return found
 
     @property
-    def definite(self) -> bool:
-        """By eigenvalues: of I + C W' D⁻¹ W they are those of D^(-1/2) H D^(-1/2) that are not 1.
+    def negatives(self) -> float:
+        """Of [[D, U], [U', -J]], which is reduced to D and -(J + U' D⁻¹ U), or to H and -J
+        (Haynsworth): both have as many negative eigenvalues as it has.
 
-        J + U' D⁻¹ U has as many that are positive as J has, where H has no negative one, since
-        both are what is left of the matrix [[D, U], [U', -J]] when it is reduced to a corner.
+        What is not symmetrised is so for them, as if C were its symmetric part.
         """
-        if not self._base.definite:
-            return False
+        signs, found = self._signs, np.sum(self._factor.negatives)
         if self._c is not None:
-            values = np.linalg.eigvals(on_host(self._small)).real
-            return self._is_symmetric() and bool((values > 0).all())
-        if self._signs is None:
-            return True
-        positive, signs = np.linalg.eigvalsh(on_host(self._small)) > 0, on_host(self._signs)
-        return bool((positive.sum(axis=-1) == (signs > 0).sum(axis=-1)).all())
+            if not self._is_symmetric():
+                return float("nan")
+            signs, small = self._as_if_symmetric(on_host(self._c))
+            found = (np.linalg.eigvalsh(small) < 0).sum()
+        below = 0 if signs is None else (on_host(signs) < 0).sum()
+        return self._base.negatives + float(below - found)
+
+    def _as_if_symmetric(self, c: Array) -> tuple[Array, Array]:
+        """J and J + U' D⁻¹ U for the symmetric part of C."""
+        values, vectors = np.linalg.eigh((c + c.mT) / 2)
+        least = np.finfo(c.dtype).eps * c.shape[-1] * np.abs(values).max(initial=0)
+        values[np.abs(values) <= least] = 0
+        turned = vectors * np.sqrt(np.abs(values))[..., None, :]
+        small = turned.mT @ on_host(self._u.mT @ self._solved) @ turned
+        signs = np.where(values < 0, -1, 1)
+        diagonals(small)[...] += signs
+        return signs, (small + small.mT) / 2
 
     def _is_symmetric(self) -> bool:
         """Is W C W' symmetric in five digits, by two directions?

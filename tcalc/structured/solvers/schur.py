@@ -47,8 +47,9 @@ class BlockSolver(Protocol):
         ...
 
     @property
-    def definite(self) -> bool:
-        """Is the matrix symmetric, in five digits at least, and positive definite?"""
+    def negatives(self) -> float:
+        """How many eigenvalues are negative; nan of a matrix that is not symmetric in five digits,
+        or where that is not known."""
         ...
 
     def slogdet(self) -> tuple[float, float]:
@@ -96,8 +97,8 @@ class DenseBlocks:
         return found
 
     @property
-    def definite(self) -> bool:
-        return bool(self._factor.definite)
+    def negatives(self) -> float:
+        return float(self._factor.negatives)
 
     def slogdet(self) -> tuple[float, float]:
         sign, log = self._factor.slogdet()
@@ -174,8 +175,8 @@ class Independent:
         return x
 
     @property
-    def definite(self) -> bool:
-        return all(solver.definite for solver in self._each)
+    def negatives(self) -> float:
+        return sum([solver.negatives for solver in self._each])
 
     def slogdet(self) -> tuple[float, float]:
         found = [solver.slogdet() for solver in self._each]
@@ -220,8 +221,8 @@ class SingleVariable:
         return self._solver.solve(b.reshape((*self._shape, b.shape[1]))).reshape(b.shape)
 
     @property
-    def definite(self) -> bool:
-        return self._solver.definite
+    def negatives(self) -> float:
+        return self._solver.negatives
 
     def slogdet(self) -> tuple[float, float]:
         return self._solver.slogdet()
@@ -305,8 +306,8 @@ class Schur:
         return x
 
     @property
-    def definite(self) -> bool:
-        return bool(self._own.definite and self._complement.definite)
+    def negatives(self) -> float:
+        return self._own.negatives + float(self._complement.negatives)
 
     def slogdet(self) -> tuple[float, float]:
         (sign, log), (more, rest) = self._own.slogdet(), self._complement.slogdet()

@@ -28,6 +28,7 @@ class Sparse:
     def __init__(self, terms: Terms) -> None:
         self.terms, self._layout, self.dtype = terms, terms.layout, terms.dtype
         self._diagonal: Array | None = None
+        self._negatives: float | None = None
         held = assembled([[terms]]).tocsc()
         self._what = what = f"the sparse {terms.layout.size} x {terms.layout.size} matrix"
         if not np.isfinite(held.data).all():
@@ -51,8 +52,13 @@ class Sparse:
         return found.reshape(b.shape)
 
     @property
-    def definite(self) -> bool:
-        return self._factor.definite
+    def negatives(self) -> float:
+        """As the factors tell; where these have pivots of rows, by others, with pivots in place."""
+        if self._negatives is None:
+            self._negatives = self._factor.negatives
+            if np.isnan(self._negatives):
+                self._negatives = _negatives_in_place(assembled([[self.terms]]).tocsc())
+        return self._negatives
 
     def slogdet(self) -> tuple[float, float]:
         return self._factor.slogdet()
@@ -90,8 +96,9 @@ class _SuperLU:
         from scipy.sparse.linalg import splu
 
         self.held = _symmetric_factor(matrix, order if order == "NATURAL" else "MMD_AT_PLUS_A")
-        self.definite = self.held is not None
-        if self.held is None:
+        self.negatives = 0.0
+        if self.held is None or (self.held.U.diagonal() < 0).any():
+            self.negatives = np.nan
             try:
                 self.held = splu(matrix, order)
             except RuntimeError:
@@ -118,7 +125,8 @@ class _SuperLU:
 
 
 def _symmetric_factor(held: Any, order: str) -> Any:
-    """LU with diagonal pivots of a definite matrix that is symmetric in five digits; else None."""
+    """LU with diagonal pivots of a matrix that is symmetric in five digits; None where it has no
+    such factor."""
     from scipy.sparse.linalg import splu
 
     if abs(held - held.T).max() > NEARLY * abs(held).max():
@@ -127,8 +135,22 @@ def _symmetric_factor(held: Any, order: str) -> Any:
         found = splu(held, order, diag_pivot_thresh=0.0, options={"SymmetricMode": True})
     except RuntimeError:
         return None
-    straight = np.array_equal(found.perm_r, found.perm_c)
-    return found if straight and (found.U.diagonal() > 0).all() else None
+    return found if np.array_equal(found.perm_r, found.perm_c) else None
+
+
+def _negatives_in_place(held: Any) -> float:
+    """Negative eigenvalues by LU with diagonal pivots, as many as those are, by Sylvester's law.
+
+    Nothing keeps the pivots from being small: nan where entries grow so much that rounding errors
+    may turn signs.
+    """
+    found = _symmetric_factor(held, "MMD_AT_PLUS_A")
+    if (
+        found is None
+        or not abs(found.U).max() <= np.finfo(held.dtype).eps ** -0.25 * abs(held).max()
+    ):
+        return float("nan")
+    return float((found.U.diagonal() < 0).sum())
 
 
 def _parity(order: Array) -> float:

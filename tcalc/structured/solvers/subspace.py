@@ -20,7 +20,9 @@ from ..terms.tensor_layout import CoreProduct, TensorLayout
 from . import kronecker
 from .base import Solver, Unsuitable
 from .factors import factorise
-from .kronecker import EigenbasisSolver, Kronecker, kronecker_factors
+from .kronecker import Kronecker
+from .kronecker_factors import kronecker_factors
+from .kronecker_sums import EigenbasisSolver
 from .memory import too_large
 from .schur import basis_for
 
@@ -115,8 +117,8 @@ class Coordinates:
         return result
 
     @property
-    def definite(self) -> bool:
-        return bool(self._factor.definite)
+    def negatives(self) -> float:
+        return float(self._factor.negatives)
 
     def slogdet(self) -> tuple[float, float]:
         sign, log = self._factor.slogdet()
@@ -170,8 +172,14 @@ class SymmetricKronecker:
         return projected(self._solver.solve(b), self._slot)
 
     @property
-    def definite(self) -> bool:
-        return self._solver.definite
+    def negatives(self) -> float:
+        """Of c A ⊗ A: the products of two eigenvalues, each pair once, are negative or positive."""
+        n = self._n
+        if isinstance(self._solver, EigenbasisSolver):
+            return float((self._solver.values[np.tril_indices(n)] < 0).sum())
+        below = float(self._solver.factors[1].negatives)
+        unlike = below * (n - below)
+        return unlike if self._scale > 0 else n * (n + 1) / 2 - unlike
 
     def slogdet(self) -> tuple[float, float]:
         """Of c A ⊗ A: c to the dimension of the subspace, det(A) to n + 1."""
