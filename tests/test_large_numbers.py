@@ -183,3 +183,16 @@ def test_an_allocation_that_fails_is_one_of_ours() -> None:
 
     with pytest.raises(tc.MemoryLimitError, match="used up: Unable to allocate 8"):
         Bound(fail, None, np.dtype(float), []).run([])
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_quotients_of_compressed_tensors_exist_where_reciprocals_do_not(several: bool) -> None:
+    x, y, c = tc.var("x", "n"), tc.var("y", "n"), tc.var("c", "n")
+    f = tc.sum(c * x * x) / 2 + (tc.sum(c * y * y) / 2 if several else 0)
+    H = tc.compile(tc.hessian(f, (x, y) if several else x), structured=True)
+    held = H(c=np.array([1e-300, 2e-300]))
+    for found in (held / 1e-310, held * 1e155 * 1e155, held * 1e200 * 1e200 / 1e90):
+        for part in found.diagonal() if several else (found.diagonal(),):
+            np.testing.assert_allclose(part, [1e10, 2e10], rtol=1e-13)
+    with pytest.raises(ZeroDivisionError):
+        held / 0

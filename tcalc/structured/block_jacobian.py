@@ -159,7 +159,7 @@ class BlockJacobian:
 
     def __truediv__(self, by: Any) -> Any:
         if isinstance(by, int | float | np.integer | np.floating):
-            return self * (1 / float(by))
+            return self._with(lambda i, j: self.rows[i][j] / by)
         return NotImplemented
 
     def __neg__(self) -> Any:

@@ -127,7 +127,7 @@ class Structured:
 
     def __truediv__(self, by: Any) -> Structured:
         if isinstance(by, int | float | np.integer | np.floating):
-            return self * (1 / float(by))
+            return Structured(self._terms.divided(float(by)), self._slots, self._limit)
         return NotImplemented
 
     def __neg__(self) -> Structured:

@@ -144,8 +144,8 @@ class InverseTerms(Terms):
     def shared(self) -> Terms:
         return self
 
-    def scaled(self, by: float) -> Terms:
-        return self._with(coef=self._coef * by, more=self._more and self._more.scaled(by))
+    def changed(self, change: Callable[[Any], Any]) -> Terms:
+        return self._with(coef=change(self._coef), more=self._more and self._more.changed(change))
 
     def transposed(self) -> Terms:
         return self._with(turned=not self._turned, more=self._more and self._more.transposed())

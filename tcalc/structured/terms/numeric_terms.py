@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from math import prod
 from typing import Any
@@ -164,7 +164,26 @@ class Terms:
         return Terms(renumbered_layout(self.layout, tuple(moves)), cores, self.coefs)
 
     def scaled(self, by: float) -> Terms:
-        return Terms(self.layout, self.cores, [c * by for c in self.coefs])
+        return self.changed(lambda number: number * by)
+
+    def divided(self, by: float) -> Terms:
+        return self.changed(lambda number: number / by)
+
+    def changed(self, change: Callable[[Any], Any]) -> Terms:
+        """Multiples: coefficients changed, or a factor where a coefficient would leave the range
+        of numbers that its products need not leave."""
+        limits, cores = np.finfo(self.dtype), list(self.cores)
+        coefs, products = list(self.coefs), list(self.layout.terms)
+        for k, (coef, term) in enumerate(zip(self.coefs, self.layout.terms, strict=True)):
+            found = change(coef)
+            if limits.tiny <= abs(found) <= limits.max or not (coef and term.factors):
+                coefs[k] = found
+                continue
+            (core, word), *rest = term.factors
+            products[k] = term._replace(factors=((len(cores), word), *rest))
+            cores.append(change(cores[core]))
+        layout = TensorLayout(self.layout.shape, self.layout.columns, products)
+        return Terms(layout if len(cores) > len(self.cores) else self.layout, cores, coefs)
 
     def transposed(self) -> Terms:
         """Rows and columns exchanged."""
