@@ -318,3 +318,13 @@ def test_extents_tell_calls_apart_however_they_are_passed() -> None:
             value = np.tanh(0.3 * value)
         np.testing.assert_allclose(step(0.3, times, np.ones(2)).diagonal(), 2 * value)
         np.testing.assert_allclose(tc.compile(count)(c=0.3, steps=times), value)
+
+
+def test_a_complement_that_cancels_is_singular() -> None:
+    """H = vv' + diag(0, 0, e), e far below rounding: elimination leaves roundings, and no more."""
+    u, w, a = tc.var("u", ()), tc.var("w", 3), tc.var("a", 3)
+    f = (u / 3 + tc.sum(a * w)) ** 2 / 2 + tc.sum((w[1:] - w[:-1] * a[1:]) ** 2)
+    H = tc.compile(tc.hessian(f, (u, w)), structured=True)(a=np.array([0.1, 0.3, 0.7]))
+    assert np.linalg.cond(H.todense()) > 1e15
+    with pytest.raises(tc.LinAlgError, match="singular"):
+        H.solve((1.0, np.ones(3)))

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...support.arrays import Array
 from ...support.namespaces import namespace_of, on_host
-from .dense import NEARLY, asymmetry, if_regular, is_symmetric, singular_matrix_error
+from .dense import CANCELLED, NEARLY, asymmetry, if_regular, is_symmetric, singular_matrix_error
 
 
 class ByNames:
@@ -18,8 +18,8 @@ class ByNames:
     are refined once. It is waited for to find out which, and for determinants.
     """
 
-    def __init__(self, a: Array, what: str, least: float = 0.0) -> None:
-        self._xp, self._a = namespace_of(a), a
+    def __init__(self, a: Array, what: str, least: float = 0.0, beside: Any = 0.0) -> None:
+        self._xp, self._a, self._beside = namespace_of(a), a, np.asarray(beside)
         self._factor: Array | None = a if not a.size else None
         self._inverse: Array | None = None
         if a.size and (least or is_symmetric(a)):
@@ -37,7 +37,11 @@ class ByNames:
         except np.linalg.LinAlgError:
             return None
         pivots = on_host(xp.diagonal(factor, axis1=-2, axis2=-1))
-        return None if if_regular(pivots.reshape(-1, pivots.shape[-1])) is None else factor
+        return (
+            None
+            if if_regular(pivots.reshape(-1, pivots.shape[-1]), self._beside) is None
+            else factor
+        )
 
     def _inverted(self, what: str) -> Array:
         xp, a = self._xp, self._a
@@ -46,8 +50,8 @@ class ByNames:
                 found: Array = xp.linalg.inv(a)
         except np.linalg.LinAlgError:
             raise self._singular(what) from None
-        norms = [xp.abs(m).sum(axis=-2).max(axis=-1) for m in (a, found)]
-        rcond = np.atleast_1d(on_host(1 / (norms[0] * norms[1])))
+        own, other = (on_host(xp.abs(m).sum(axis=-2).max(axis=-1)) for m in (a, found))
+        rcond = np.atleast_1d(1 / (np.maximum(own, CANCELLED * self._beside) * other))
         bad = ~(rcond >= np.finfo(a.dtype).eps)
         if bad.any():
             raise self._singular(what, int(bad.argmax()), float(rcond[bad.argmax()]))

@@ -14,12 +14,15 @@ import numpy as np
 
 from ...support.arrays import Array
 from ...support.errors import LinAlgError
+from ...support.namespaces import on_host
 
 #: Units of rounding of its largest entry by which a symmetric matrix is not one.
 ROUNDED = 100
 #: The part of it by which Hessians of ill-conditioned functions are not. Such matrices are solved
 #: with as they are, but their signs are told from the symmetric parts.
 NEARLY = 1e-5
+#: Units of rounding of what was summed below which nothing is left of a sum.
+CANCELLED = 16
 #: Rows up to which a batch is factored entry by entry, vectorised over the matrices.
 VECTORISED = 24
 
@@ -45,6 +48,14 @@ def singular_matrix_error(what: str, rcond: float) -> LinAlgError:
 def greatest(a: Array) -> float:
     """The largest entry in absolute value, 0 without entries."""
     return float(max(a.max(), -a.min())) if a.size else 0.0
+
+
+def greatest_of_each(a: Array) -> Array:
+    """The same of every matrix of a batch, on the host."""
+    if not a.size:
+        return np.zeros(a.shape[:-2])
+    found: Array = np.maximum(*(on_host(b.max((-2, -1))) for b in (a, -a)))
+    return found
 
 
 def asymmetry(a: Array) -> float:
@@ -88,10 +99,11 @@ def _middle(factor: Array, pivots: Array) -> Iterator[tuple[float, int]]:
 class Dense:
     """One factored matrix (n, n).
 
-    A positive `least` is a lower bound of the eigenvalues of a matrix known to be symmetric.
+    A positive `least` is a lower bound of the eigenvalues of a matrix known to be symmetric, and
+    `beside` the largest entry of what the matrix is a sum of.
     """
 
-    def __init__(self, a: Array, what: str, least: float = 0.0) -> None:
+    def __init__(self, a: Array, what: str, least: float = 0.0, beside: float = 0.0) -> None:
         self.n, self.dtype = len(a), a.dtype
         self._call = call = lapack(a.dtype.char)
         self._half: Array | None = None
@@ -100,7 +112,7 @@ class Dense:
         if not self.n:
             self._factor = a
             return
-        norm = call["lange"]("1", a)
+        norm = max(call["lange"]("1", a), CANCELLED * beside)
         if least or is_symmetric(a):
             self._factor, info = call["potrf"](a.T, lower=1)
             # The norm of the inverse is at most sqrt(n) / least.
@@ -171,7 +183,8 @@ class Batch:
     is factored as `Dense` chooses.
     """
 
-    def __init__(self, a: Array, what: str, least: float = 0.0) -> None:
+    def __init__(self, a: Array, what: str, least: float = 0.0, beside: Any = 0.0) -> None:
+        sizes = np.broadcast_to(beside, len(a))
         self.count, self.n = len(a), a.shape[1]
         self._factor: Array | None = None
         self._lower: list[Array] = []
@@ -181,12 +194,16 @@ class Batch:
             self._pivots = np.ones((self.count, self.n), a.dtype)
         elif least or is_symmetric(a):
             at_once = self.n <= VECTORISED and self.count > 2 * self.n
-            self._pivots = self._vectorised(a) if at_once else self._one_by_one(a)
+            pivots = self._vectorised(a) if at_once else self._one_by_one(a)
+            self._pivots = None if pivots is None else if_regular(pivots, sizes)
         if self._pivots is None:
-            self._each = [Dense(block, f"{what} {k}") for k, block in enumerate(a)]
+            self._each = [
+                Dense(block, f"{what} {k}", beside=float(size))
+                for k, (block, size) in enumerate(zip(a, sizes, strict=True))
+            ]
 
-    def _vectorised(self, a: Array) -> Array | None:
-        """Cholesky factors with the batch as last axis; their pivots, if these exist."""
+    def _vectorised(self, a: Array) -> Array:
+        """Cholesky factors with the batch as last axis; their pivots, nan where there are none."""
         held = np.array(a.transpose(1, 2, 0), order="C")
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             for j in range(self.n):
@@ -195,7 +212,8 @@ class Batch:
                 np.sqrt(held[j, j], out=held[j, j])
                 held[j + 1 :, j] /= held[j, j]
         self._factor = held
-        return if_regular(np.einsum("iib->bi", held))
+        pivots: Array = np.einsum("iib->bi", held)
+        return pivots
 
     def _one_by_one(self, a: Array) -> Array | None:
         potrf = lapack(a.dtype.char)["potrf"]
@@ -204,7 +222,7 @@ class Batch:
             if info:
                 return None
             self._lower.append(factor)
-        return if_regular(np.array([np.diagonal(factor) for factor in self._lower]))
+        return np.array([np.diagonal(factor) for factor in self._lower])
 
     @property
     def kind(self) -> str:
@@ -256,12 +274,13 @@ class Batch:
         return symmetric
 
 
-def if_regular(pivots: Array) -> Array | None:
+def if_regular(pivots: Array, beside: Any = 0.0) -> Array | None:
     """The pivots of Cholesky factors (count, n), None if one is singular to working precision.
 
     The squared ratio of pivots bounds the condition from below.
     """
     low, high = pivots.min(axis=1), pivots.max(axis=1)
     with np.errstate(invalid="ignore", over="ignore"):
-        good = (low > 0) & (low * low > 16 * np.finfo(pivots.dtype).eps * high * high)
+        size = np.maximum(high * high, beside)
+        good = (low > 0) & (low * low > CANCELLED * np.finfo(pivots.dtype).eps * size)
     return pivots if bool(good.all()) else None

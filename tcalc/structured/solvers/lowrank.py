@@ -22,7 +22,8 @@ from ...support.namespaces import namespace_of, on_host
 from ..terms.numeric_terms import Terms, diagonals
 from ..terms.tensor_layout import CoreProduct, TensorLayout
 from .base import Scaling, SolveMethod, Solver, Unsuitable
-from .dense import NEARLY, greatest, singular_matrix_error
+from .blocks import Blocks
+from .dense import NEARLY, greatest, greatest_of_each, singular_matrix_error
 from .factors import factorise
 from .inverses import InverseSolver, InverseTerms
 from .lowrank_factors import low_rank_split, term_rank, vector_count, vectors_and_couplings
@@ -63,6 +64,7 @@ class LowRank:
         self._scale: Array | None = None
         self._u, self._solved = w, self._flat(self._base.solve(self._full(w)))
         small: Array = c @ (w.mT @ self._solved)
+        self._beside = 1 + greatest_of_each(small)
         diagonals(small)[...] += 1
         return small
 
@@ -86,6 +88,7 @@ class LowRank:
             self._u = w * roots
             self._solved = self._flat(base.solve(self._full(self._u)))
         small: Array = self._u.mT @ self._solved
+        self._beside = 1 + greatest_of_each(small)
         diagonal = diagonals(small)
         if (c < 0).any():
             self._signs = xp.where(c < 0, -1, 1).astype(c.dtype)
@@ -105,7 +108,7 @@ class LowRank:
         try:
             # I + U' U for real U: no eigenvalue is below 1.
             least = 1.0 if self._scale is not None and self._signs is None else 0.0
-            self._factor = factorise(small, "", "", least)
+            self._factor = factorise(small, "", "", least, 0.0 if least else self._beside)
         except LinAlgError as error:
             if doubtful:
                 raise Unsuitable(str(error)) from None
@@ -265,6 +268,8 @@ def solve_methods(
     if not options or total >= n:
         return []
     best = options[0]
+    if best.build is Blocks and base.tied == layout.tied:
+        return []  # blocks as large as those of the whole, which may not even be symmetric
     flops = best.flops + b * (2.0 * n * total * total + 2 * total**3 / 3)
 
     def text(rank: int) -> str:

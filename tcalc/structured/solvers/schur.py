@@ -32,6 +32,7 @@ from .block_rows import (
 )
 from .blocks import arrangement
 from .choose import factor
+from .dense import greatest
 from .factors import factorise
 from .memory import check_fits
 
@@ -260,11 +261,13 @@ class Schur:
             for places in (self._gone, self._rest)
         )
         self._y, correction = self._eliminated()
-        complement = flat_dense(rows, self._rest) - correction
+        before = flat_dense(rows, self._rest)
+        complement = before - correction
         n = len(complement)
         self._complement = factorise(
             xp.asarray((complement + complement.T) / 2, self._dtype),
             f"the {n} x {n} Schur complement after eliminating {names}",
+            beside=max(greatest(before), greatest(correction)),
         )
 
     def _eliminated(self) -> tuple[Any, Array]:
