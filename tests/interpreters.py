@@ -46,7 +46,8 @@ def octave(programs: Sequence[Program], folder: Path) -> list[Answer]:
         cells[k] = np.empty((1, len(names)), object)
         for place, name in enumerate(names):
             value = program.data[name]
-            cells[k][0, place] = np.asarray(value, float if isinstance(value, int) else None)
+            array = np.asarray(value, float if isinstance(value, int) else None)
+            cells[k][0, place] = array[:, None] if array.ndim == 1 else array
     counts = [len(program.wanted) for program in programs]
     scipy.io.savemat(folder / "in.mat", {"given": cells, "counts": counts}, oned_as="column")
     done = octave_script(DRIVER, folder)

@@ -11,7 +11,14 @@ import tcalc as tc
 from tcalc.graph.applications import apply
 from tcalc.graph.nodes import Const, dimensions, postorder, variables
 from tcalc.graph.normal import bare
-from tests import linalg_cases, loop_cases, place_cases, test_joining, until_cases
+from tests import (
+    linalg_cases,
+    loop_cases,
+    place_cases,
+    test_fold_integers,
+    test_joining,
+    until_cases,
+)
 from tests.cases import CASES
 from tests.test_backends import of_matrices, of_places, of_row
 from tests.test_fold import COUNT, targets
@@ -85,6 +92,17 @@ def loops() -> Named:
             case.name,
             Program({"value": e, **gradients}, {**loop_cases.data(case, COUNT), "T": COUNT}),
         )
+
+
+def walks() -> Named:
+    """Loops of which a state is an index, so that derivatives are taken along its history."""
+    for walk in test_fold_integers.WALKS:
+        e = test_fold_integers.loop(walk)
+        wanted = {"value": e} | {
+            f"by {walk.target}, {mode}": tc.jacobian(e, walk.target, mode=mode)
+            for mode in ("forward", "reverse")
+        }
+        yield walk.name, Program(wanted, test_fold_integers.given(e))
 
 
 def endings() -> Named:
@@ -242,11 +260,43 @@ def gammas() -> Named:
     yield "betaln", Program({"value": tc.betaln(x, 2.25)}, {"x": at[:2]})
 
 
+#: What is summed, or read as a whole, where an extent is 0.
+VOIDS = {
+    "log of sums": tc.logsumexp(A, axis=1),
+    "log of weighted sums": tc.log(tc.sum(tc.exp(A) * tc.var("b", "n"), axis=1)),
+    "shares": tc.softmax(A, axis=0),
+    "columns": tc.sum(A, axis=0),
+    "columns and rows": A + tc.sum(A, axis=0) + tc.sum(A, axis=1)[:, None],
+    "diagonal": tc.diag(tc.var("S", ("n", "n"))),
+    "trace": tc.trace(tc.var("S", ("n", "n"))) * tc.ones(2),
+    "a diagonal matrix": tc.diag(tc.var("b", "n")),
+    "places": tc.var("b", "n")[g],
+    "product": A @ tc.var("b", "n"),
+}
+
+
+def voids() -> Named:
+    for name, e in VOIDS.items():
+        wanted = {"value": e} | {
+            f"gradient by {x}": tc.grad(tc.sum(e * e), x)
+            for x, of in e.variables.items()
+            if not of.integral
+        }
+        for sizes in ({"m": 0, "n": 0}, {"m": 2, "n": 0}, {"m": 0, "n": 2}):
+            extents = {"q": 0, "r": 0, **sizes}
+            shapes = {x: [extents.get(str(n), n) for n in v.shape] for x, v in e.variables.items()}
+            data = {
+                x: np.zeros(shape, np.int64 if e.variables[x].integral else float)
+                for x, shape in shapes.items()
+            }
+            yield f"{name}, {sizes}", Program(wanted, data)
+
+
 GROUPS: dict[str, Callable[[], Named]] = {
     f.__name__: f
     for f in (
-        derivatives, matrix_functions, loops, endings, places, joining, entries, rows, axes, orders,
-        gammas,
+        derivatives, matrix_functions, loops, walks, endings, places, joining, entries, rows, axes,
+        orders, gammas, voids,
     )
 }  # fmt: skip
 

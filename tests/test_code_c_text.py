@@ -335,7 +335,8 @@ def test_errors_name_the_row_and_languages_that_have_it() -> None:
     own = tc.elementwise("cubed_there", lambda xp, a: a**3, lambda a, y: 3 * a**2, code={
         "matlab": "{0} .^ 3", "julia": "{0} ^ 3",
     })  # fmt: skip
-    with pytest.raises(tc.UnsupportedError, match=r"no C source for cubed_there; .* julia, matlab"):
+    with pytest.raises(tc.UnsupportedError, match=r"no C source for cubed_there; .* julia, matlab: "
+        r'tc.elementwise\("cubed_there", ..., code={"c": "..."}\)'):  # fmt: skip
         tc.to_code(own(w), "c")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -14,6 +15,7 @@ import pytest
 import tcalc as tc
 from tcalc.graph.nodes import Expr
 from tcalc.graph.normal import bare
+from tests.source_runs import computed
 
 BACKENDS = ("numpy", "c", "functional")
 LANGUAGES: list[tuple[Callable[[Any], str], Callable[..., Expr]]] = [
@@ -23,14 +25,14 @@ LANGUAGES: list[tuple[Callable[[Any], str], Callable[..., Expr]]] = [
 ]
 x, X = tc.var("x", "n"), tc.var("X", ("n", 2))
 after, start = tc.var("after", "n", integer=True), tc.var("start", integer=True)
-places, count = tc.var("places", 2, integer=True), tc.var("count", integer=True)
+both, count = tc.var("both", 2, integer=True), tc.var("count", integer=True)
 RNG = np.random.default_rng(0)
 DATA: dict[str, Any] = {
     "x": RNG.uniform(0.2, 1.0, 4),
     "X": RNG.uniform(0.2, 1.0, (4, 2)),
     "after": np.array([2, 0, 3, 1]),
     "start": 1,
-    "places": np.array([3, 1]),
+    "both": np.array([3, 1]),
     "count": 3,
 }
 
@@ -67,7 +69,7 @@ WALKS = [
     Walk(
         "several places",
         lambda s, d: (d.after[s[0]], d.sin(s[1] + d.x[s[0]])),
-        lambda d: (d.places, d.X[1]),
+        lambda d: (d.both, d.X[1]),
         "x",
     ),
     Walk(
@@ -87,7 +89,7 @@ class _Names(SimpleNamespace):
         super().__init__(tanh=functions.tanh, sin=functions.sin, **values)
 
 
-VARIABLES = {"x": x, "X": X, "after": after, "start": start, "places": places}
+VARIABLES = {"x": x, "X": X, "after": after, "start": start, "both": both}
 
 
 def loop(walk: Walk, steps: Any = 3) -> Expr:
@@ -124,6 +126,19 @@ def test_states_are_indices_on_every_back_end(walk: Walk, backend: str) -> None:
     np.testing.assert_allclose(
         tc.compile(h, backend=backend)(**given(h)), jax.hessian(oracle)(at), rtol=1e-10, atol=1e-12
     )
+
+
+@pytest.mark.parametrize("language", ["numpy", "jax", "torch"])
+@pytest.mark.parametrize("walk", **IDS)
+def test_states_are_indices_in_printed_programs(walk: Walk, language: str) -> None:
+    """The loop is written once: a second one, of integers, would cut off what it reads."""
+    e = loop(walk)
+    g = tc.grad(e, walk.target)
+    with jax.enable_x64(True):
+        found = computed((e, g), given(g), language)
+    for value, wanted in zip(found, tc.compile((e, g))(**given(g)), strict=True):
+        np.testing.assert_allclose(value, wanted, rtol=1e-11, atol=1e-13)
+    assert len(re.findall("def step", tc.to_code(g, language))) <= 2
 
 
 @pytest.mark.parametrize("walk", **IDS)

@@ -54,7 +54,7 @@ def body(e: Any) -> list[str]:
         (X[::-1, 0], ["result = X(end:-1:1, 1);"]),
         (w[g], ["result = w(places(g, size(w, 1)));"]),
         (tc.diag(w), ["result = diag(w);"]),
-        (tc.sum(X, axis=0) * 0.5, ["result = 0.5 * sum(X, 1)';"]),
+        (tc.sum(X, axis=0) * 0.5, ["result = 0.5 * sum(X', 2);"]),
         (tc.where(w > 0, w, -w), ["result = where(0 < w, w, -w);"]),
         (X * w, ["result = w' .* X;"]),
         (tc.zeros(("n", "n")), ["result = zeros(n, n);"]),

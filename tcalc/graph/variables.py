@@ -142,8 +142,9 @@ def const_node(value: np.ndarray) -> Const:
 
 def is_masked(value: object) -> bool:
     """Is this a masked array? NumPy's module for them is not imported just to find out."""
-    masked = sys.modules.get("numpy.ma")
-    return masked is not None and isinstance(value, masked.MaskedArray)
+    # While another thread imports that module it is there without its names.
+    masked = getattr(sys.modules.get("numpy.ma"), "MaskedArray", None)
+    return masked is not None and isinstance(value, masked)
 
 
 def check_sizes(roots: Iterable[Expr], sizes: Iterable[str]) -> None:

@@ -104,10 +104,12 @@ class C(Writer):
     def variable(self, name: str, shape: Shape) -> Code:
         found = replace(in_memory(name, self.shape(shape)), view=True)
         declared = self.scope.variables.get(name)
-        if (declared is not None and declared.integral) == self.integers:
-            return found
-        kind = self.kind
-        return pulled(found.shape, lambda index: Code(f"({kind}){found.entry(index).text}"))
+        same = (declared is not None and declared.integral) == self.integers
+        return found if same else self._converted(found)
+
+    def _converted(self, v: Value) -> Value:
+        """Entries of an array of the other type, as this program's."""
+        return pulled(v.shape, lambda index: Code(f"({self.kind}){entry_of(v, index).text}"))
 
     def number(self, value: float) -> Code:
         if self.integers and float(value).is_integer():
@@ -154,7 +156,8 @@ class C(Writer):
         return self.filled(given.shape, given, name)
 
     def part(self, c: Code, index: int) -> Code:
-        return value(c).parts[index]
+        found = value(c).parts[index]
+        return self._converted(found) if self.integers else found
 
     # --- views ---
 

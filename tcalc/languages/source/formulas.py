@@ -72,10 +72,17 @@ def _read(entry: Any) -> Iterator[int]:
             yield int(entry.args[0])
 
 
-def unknown(language: Language, name: str, others: Iterable[str] = ()) -> UnsupportedError:
-    """The error of an operator that cannot be written; `others` are languages that have it."""
+def unknown(
+    language: Language, name: str, others: Iterable[str] = (), declared: bool = False
+) -> UnsupportedError:
+    """The error of an operator that cannot be written; `others` are languages that have it.
+
+    One that is `declared` by a user may be given its text.
+    """
     there = f"; there is some for {', '.join(sorted(others))}" if others else ""
-    return UnsupportedError(f"no {language.name} source for {name.partition('#')[0]}{there}")
+    name, key = name.partition("#")[0], language.name.lower()
+    say = f': tc.elementwise("{name}", ..., code={{"{key}": "..."}}) gives it' if declared else ""
+    return UnsupportedError(f"no {language.name} source for {name}{there}{say}")
 
 
 def condition(c: Code) -> Code:

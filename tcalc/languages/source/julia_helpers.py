@@ -193,7 +193,7 @@ end
     '''
 """log(sum(b .* exp.(a))) along axes, without overflow."""
 function logsumexp(a, axes, b=1)
-    top = maximum(a, dims=axes)
+    top = maximum(a, dims=axes, init=typemin(eltype(a)))
     top = ifelse.(isfinite.(top), top, zero(eltype(a)))
     found = log.(sum(b .* exp.(a .- top), dims=axes)) .+ top
     return length(axes) == ndims(a) ? found[1] : dropdims(found, dims=axes)

@@ -115,7 +115,7 @@ class Matlab(MatlabProgram):
 
     def diagonal(self, c: Code, word: Sequence[int], out: Sequence[int]) -> Code:
         if len(word) == 2:
-            return self.invoke(1, "diag", c)
+            return self.invoke(1, "reshape", self.invoke(1, "diag", c), "[]", "1")  # if 0 x 0
         c = self.named(c)
         steps = [[int(label == k) for k in out] for label in word]
         shape = self.row([f"size({c.text}, {word.index(k) + 1})" for k in out])
@@ -262,6 +262,8 @@ class Matlab(MatlabProgram):
     def sum(self, c: Code, axes: Sequence[int], ndim: int) -> Code:
         if len(axes) == ndim > 2:
             return self.invoke(0, "inner", c, self.invoke(ndim, "ones", self.invoke(2, "size", c)))
+        if list(axes) == [0] and ndim == 2:  # to Octave sum(A, 1) of 0 x 0 is one number
+            return self.sum(self.transposed(c), [1], 2)
         found = c.text
         for axis in axes if len(axes) < ndim else [None] * ndim:
             found = f"sum({found})" if axis is None else f"sum({found}, {axis + 1})"
@@ -270,7 +272,7 @@ class Matlab(MatlabProgram):
         return self.packed(whole, rest) if rest else whole
 
     def trace(self, c: Code) -> Code:
-        return self.invoke(0, "trace", c)
+        return self.invoke(0, "sum", self.invoke(1, "diag", c))
 
     def inner(self, a: Code, b: Code) -> Code:
         if ndim(a) == 1:

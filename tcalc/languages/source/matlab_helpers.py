@@ -150,6 +150,12 @@ end
     """
 function y = logsumexp(a, axes, b)
 % log(sum(b .* exp(a))) along axes, without overflow.
+  if isempty(a)
+    shape = [size(a), ones(1, max(axes))];
+    shape(axes) = 1;
+    y = -Inf(shape, class(a));
+    return
+  end
   top = a;
   for axis = axes
     top = max(top, [], axis);

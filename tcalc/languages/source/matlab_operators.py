@@ -104,7 +104,9 @@ MATRICES: dict[str, str | Callable[..., str]] = {
     "cholesky_pullback": "cholesky_pullback({0}, {1})",
     "column_signs": "column_signs({0})",
     **dict.fromkeys(("eigh", "eigh_nan", "eigh_epsilon"), "eigh({0})"),
-    "extractdiag": lambda offset: "diag({0})" if offset == "0" else f"extractdiag({{0}}, {offset})",
+    "extractdiag": lambda offset: (
+        "reshape(diag({0}), [], 1)" if offset == "0" else f"extractdiag({{0}}, {offset})"
+    ),
     "extracttrian": "extracttrian({0}, {p[0]}, {p[1]})",
     "gaps": "gaps({0}, {p[0]})",
     "inverse_definite": "inv({0})",

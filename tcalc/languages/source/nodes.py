@@ -10,7 +10,18 @@ from typing import Any
 from ...contraction.nested import Admits, Size, flatten
 from ...contraction.paths import path_of
 from ...graph.extents import NOMINAL
-from ...graph.nodes import Add, Apply, Const, Derivative, Einsum, Expr, Var, dimensions, variables
+from ...graph.nodes import (
+    Add,
+    Apply,
+    Const,
+    Derivative,
+    Einsum,
+    Expr,
+    Part,
+    Var,
+    dimensions,
+    variables,
+)
 from ...graph.normal import bare
 from ...graph.operators import Loop
 from ...graph.products import Factors, factors_of, indicates, selects
@@ -121,8 +132,11 @@ def placed_once(nodes: Sequence[Expr], uses: Counter[int]) -> set[int]:
 
 
 def counts(node: Expr) -> bool:
-    """Are the values places along an axis, whatever the operands are?"""
-    return isinstance(node, Apply) and node.op.meaning.places
+    """May the values be integers, whatever the operands are: places along an axis, or states?
+
+    States of loops and their histories are numbers, of which an index is made where they are read.
+    """
+    return isinstance(node, Part) or (isinstance(node, Apply) and node.op.meaning.places)
 
 
 def indices(node: Expr) -> tuple[Expr, ...]:

@@ -89,7 +89,7 @@ def _solve_lower(a, b, transposed):
 """,
         """
 def _logsumexp(a, axis):
-    top = a.max(axis=axis, keepdims=True)
+    top = a.max(axis=axis, keepdims=True, initial=-np.inf)
     top = np.where(np.isfinite(top), top, 0)
     with np.errstate(divide="ignore"):
         found = np.log(np.exp(a - top).sum(axis=axis, keepdims=True)) + top

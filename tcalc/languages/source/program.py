@@ -15,17 +15,7 @@ from ...contraction.nested import flatten
 from ...graph.applications import parts
 from ...graph.extents import Extent, extent_names, nominal
 from ...graph.formulas import recorded
-from ...graph.nodes import (
-    Add,
-    Apply,
-    Const,
-    Einsum,
-    Expr,
-    Part,
-    Var,
-    dimensions,
-    postorder,
-)
+from ...graph.nodes import Add, Apply, Const, Einsum, Expr, Part, Var, dimensions, postorder
 from ...graph.operators import Loop
 from ...graph.products import Factors, factors_of, indicates, selects
 from ...graph.trees import leaves, unflatten
@@ -307,7 +297,8 @@ class SourceProgram(Sums):
         if isinstance(node, Apply):
             return self.apply(node)
         if isinstance(node, Part):
-            return self.language.part(self.code(node.args[0]), node.index)
+            code = self.language.part(self.operand(node, 0), node.index)
+            return self.language.constant(code) if self.around else code
         assert isinstance(node, Einsum)
         if node.summed or id(node) in self.whole:
             return self.products.as_read(node, node.out, node.coef)
@@ -335,7 +326,7 @@ class SourceProgram(Sums):
             formula = recorded(op.kernels.formula, len(args))
             code = written(language, formula, given(language, formula, args))
         if code is None:
-            raise unknown(language, op.name, op.spelling.code)
+            raise unknown(language, op.name, op.spelling.code, op.elementwise and op.kernels.host)
         if not args:
             return language.constant(code)
         if all(c.weak for c in args):

@@ -141,7 +141,7 @@ def _log_beta(a, b):
 """,
         """
 def _logsumexp(a, dim, b):
-    top = torch.amax(a, dim=dim, keepdim=True)
+    top = (torch.amax if a.numel() else torch.sum)(a, dim=dim, keepdim=True)
     top = torch.where(torch.isfinite(top), top, 0)
     found = torch.log((b * torch.exp(a - top)).sum(dim=dim, keepdim=True)) + top
     return found.squeeze(dim)
