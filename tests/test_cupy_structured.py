@@ -48,8 +48,6 @@ def downloaded(tree: Any) -> Any:
     """As NumPy's; what lies elsewhere already is an error."""
     if isinstance(tree, tuple):
         return tuple(map(downloaded, tree))
-    if isinstance(tree, dict):
-        return {name: downloaded(value) for name, value in tree.items()}
     assert on_device(tree)
     return on_host(tree)
 
@@ -293,6 +291,4 @@ def test_newton_solves_on_the_device() -> None:
         np.testing.assert_allclose(found.x["w"], wanted.x["w"], rtol=1e-9)
         assert all(map(on_device, found.hess.cores))
         spread = downloaded(found.hess.inverse().diagonal())
-        assert spread.keys() == start.keys()
-        for name, value in wanted.hess.inverse().diagonal().items():
-            np.testing.assert_allclose(spread[name], value, rtol=1e-6)
+        np.testing.assert_allclose(spread, wanted.hess.inverse().diagonal(), rtol=1e-6)

@@ -58,8 +58,11 @@ class _NewtonSearch:
         names = tuple(start)
         self.unknowns = Unknowns(f, names)
         self.unknowns.bind(start)
-        wanted = {name: name for name in self.unknowns.names}
+        wanted: Any = names if len(names) > 1 else names[0]
+        single = len(names) == 1
         first, second = value_and_grad(f, wanted), hessian(f, wanted)
+        self.tuple: Callable[[Any], Any] = (lambda found: (found,)) if single else tuple
+        self.nested: Callable[[Any], Any] = (lambda parts: parts[0]) if single else tuple
         own = OwnData.of(data)
         self.first = compile(first, data=own, **options)
         self.second = compile(second, data=own, structured=True, **options)
@@ -78,7 +81,7 @@ class _NewtonSearch:
     def evaluate(self, arrays: Any) -> tuple[float, tuple[Array, ...]]:
         self.evaluations += 1
         value, gradient = self.first(self.named(arrays))
-        return float(value), tuple([on_host(gradient[name]) for name in self.unknowns.names])
+        return float(value), tuple(map(on_host, self.tuple(gradient)))
 
     def evaluate_or_inf(self, arrays: Any) -> tuple[float, tuple[Array, ...]]:
         """The value at a point, infinite where the objective is not defined."""
@@ -109,11 +112,11 @@ class _NewtonSearch:
         for _ in range(MAX_DAMPINGS):
             try:
                 factor = self.hess.factor(damping)
-                found = factor.solve(self.named(self.gradient)) if factor.definite else None
+                found = factor.solve(self.nested(self.gradient)) if factor.definite else None
             except np.linalg.LinAlgError:
                 found = None
             if found is not None:
-                step = tuple([-np.asarray(found[name]) for name in self.unknowns.names])
+                step = tuple([-np.asarray(part) for part in self.tuple(found)])
                 along = sum(
                     [float(np.vdot(g, p)) for g, p in zip(self.gradient, step, strict=True)]
                 )
@@ -125,7 +128,7 @@ class _NewtonSearch:
 
     def hessian_scale(self) -> float:
         """The largest entry of the diagonal in absolute value, 1 if that is of no use."""
-        largest = _largest(self.hess.diagonal().values())
+        largest = _largest(self.tuple(self.hess.diagonal()))
         return largest if np.isfinite(largest) and largest > 0 else 1.0
 
     def line_search(self, step: tuple[Array, ...], along: float) -> bool:
@@ -262,10 +265,10 @@ def newton(
     Returns
     -------
     scipy.optimize.OptimizeResult
-        ``x`` (arrays by name), ``fun``, ``jac`` (arrays by name), ``hess`` (structured, over a
-        dict by name: its inverse's diagonal gives standard errors), ``nit``, ``nfev``, ``success``,
-        ``message``. An interrupt from the keyboard ends the search with the best point so far. An
-        objective that falls without end, or towards a limit that it does not reach, is no success.
+        ``x`` (arrays by name), ``fun``, ``jac`` (arrays by name), ``hess`` (structured: its
+        inverse's diagonal gives standard errors), ``nit``, ``nfev``, ``success``, ``message``. An
+        interrupt from the keyboard ends the search with the best point so far. An objective that
+        falls without end, or towards a limit that it does not reach, is no success.
 
     Examples
     --------

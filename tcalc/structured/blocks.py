@@ -19,7 +19,7 @@ from .solvers.base import damping_of, dense_slogdet
 from .solvers.choose_blocks import factor_blocks, first_block_method
 from .solvers.inverses import InverseSolver
 from .solvers.schur import BlockSolver, DenseBlocks
-from .solvers.subspace import VariableInside, basis
+from .solvers.subspace import basis
 from .tensor import Structured
 
 _DENSE_DETERMINANT = 2000
@@ -104,13 +104,9 @@ class BlockStructured(BlockJacobian):
         return found
 
     def _inside(self, rows: Any) -> tuple[BlockSolver, str]:
-        """In the subspace that properties leave: a dense factor in coordinates of several."""
+        """A dense factor in coordinates of the subspace that properties leave."""
         import scipy.sparse
 
-        if len(rows) == 1:
-            ((block,),) = self.rows
-            alone = VariableInside(rows[0][0], block.slots, block._columns(), self.limit)
-            return alone, alone.text
         n = self.shape[0]
         need = 3.0 * n * n * self.dtype.itemsize
         if self.limit is not None and need > self.limit:

@@ -24,7 +24,7 @@ from .kronecker import Kronecker
 from .kronecker_factors import kronecker_factors
 from .kronecker_sums import EigenbasisSolver
 from .memory import too_large
-from .schur import SingleVariable, basis_for
+from .schur import basis_for
 
 SYMMETRIC = Subspace(mirror=1)
 
@@ -208,19 +208,3 @@ def factor_inside(terms: Terms, columns: Sequence[Slot], limit: int | None) -> t
             return solver, f"inside the symmetric matrices: {solver.method.text}"
     made = Coordinates(terms, columns, limit)
     return made, "inside the subspace of the variable's properties: dense, in coordinates"
-
-
-class VariableInside(SingleVariable):
-    """A single variable whose slots are projected, by the solver of its tensor."""
-
-    def __init__(
-        self, terms: Terms, slots: Sequence[Slot], columns: Sequence[Slot], limit: int | None
-    ) -> None:
-        self._shape, self._slots = terms.layout.column_shape, slots
-        self._solver, self.text = factor_inside(terms, columns, limit)
-
-    def diagonal(self) -> list[Array]:
-        found = self._solver.inverse()
-        for slot in self._slots:
-            found = projected_terms(found, slot)
-        return [found.diagonal().ravel()]
