@@ -139,3 +139,21 @@ def test_newton_ends_at_the_minimum_of_a_convex_function_with_an_indefinite_base
     assert found.nit == 1
     wanted = np.linalg.solve(np.diag(diagonal) + 1, np.ones(3))
     np.testing.assert_allclose(found.x["x"], wanted, rtol=1e-12)
+
+
+@pytest.mark.parametrize("entries", ["exchange", "shift", "nothing", "number"])
+def test_few_entries_off_the_diagonal_are_no_multiple_of_the_identity(entries: str) -> None:
+    """An exchange has as many entries as the identity, and zeros on its diagonal too."""
+    n = 12
+    P = {
+        "exchange": np.eye(n)[::-1], "shift": np.eye(n, k=1),
+        "nothing": np.zeros((n, n)), "number": 2 * np.eye(n),
+    }[entries]  # fmt: skip
+    other = np.diag(np.arange(1.0, n + 1)) + np.eye(n, k=1) + np.eye(n, k=-1)
+    held = tc.compile(tc.jacobian(A @ X @ B + 7 * X, X), structured=True)(A=P, B=other)
+    whole = np.kron(P, other.T) + 7 * np.eye(n * n)
+    np.testing.assert_allclose(held.tomatrix(), whole)
+    g = np.arange(144.0).reshape(n, n)
+    np.testing.assert_allclose(held.solve(g).ravel(), np.linalg.solve(whole, g.ravel()), 1e-9)
+    sign, log = np.linalg.slogdet(whole)
+    assert held.slogdet() == pytest.approx((sign, log), rel=1e-12)

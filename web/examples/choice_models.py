@@ -61,7 +61,8 @@ def travel_fit() -> tuple[Any, Any, Any]:
     }
     found = tc.newton(travel(), {"b": np.zeros(rows.shape[1])}, data=arrays)
     other = ConditionalLogit(chosen, rows, groups=data["individual"].to_numpy())
-    return found, np.sqrt(found.hess.inverse().diagonal()), other.fit(method="newton", disp=False)
+    errors = np.sqrt(found.hess.inverse().diagonal()["b"])
+    return found, errors, other.fit(method="newton", disp=False)
 
 
 def vote_fit() -> tuple[Any, Any, Any]:
@@ -73,7 +74,7 @@ def vote_fit() -> tuple[Any, Any, Any]:
     arrays = {"X": X, "chosen": chosen, "others": np.eye(7)[1:]}
     found = tc.newton(vote(), {"W": np.zeros((X.shape[1], 6))}, data=arrays)
     other = sm.MNLogit(chosen, X).fit(method="newton", disp=False)
-    return found, np.sqrt(found.hess.inverse().diagonal()), other
+    return found, np.sqrt(found.hess.inverse().diagonal()["W"]), other
 
 
 def main(folder: Path) -> Found:

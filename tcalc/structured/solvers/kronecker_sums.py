@@ -161,6 +161,6 @@ def _multiple_of_identity(a: Array) -> float | None:
     """The number c with a = c * identity, if there is one."""
     xp = namespace_of(a)
     diagonal = xp.diagonal(a)
-    if xp.count_nonzero(a) > len(a) or (diagonal != diagonal[0]).any():
+    if xp.count_nonzero(a) > xp.count_nonzero(diagonal) or (diagonal != diagonal[0]).any():
         return None
     return float(diagonal[0])
