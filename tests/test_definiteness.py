@@ -154,6 +154,6 @@ def test_few_entries_off_the_diagonal_are_no_multiple_of_the_identity(entries: s
     whole = np.kron(P, other.T) + 7 * np.eye(n * n)
     np.testing.assert_allclose(held.tomatrix(), whole)
     g = np.arange(144.0).reshape(n, n)
-    np.testing.assert_allclose(held.solve(g).ravel(), np.linalg.solve(whole, g.ravel()), 1e-9)
+    np.testing.assert_allclose(held.solve(g).ravel(), np.linalg.solve(whole, g.ravel()), 1e-9, 1e-9)
     sign, log = np.linalg.slogdet(whole)
-    assert held.slogdet() == pytest.approx((sign, log), rel=1e-12)
+    assert held.slogdet() == pytest.approx((sign, log), rel=1e-10)
