@@ -12,8 +12,8 @@ are weights b.
 
 How large s should be is decided by the marginal likelihood. Laplace's approximation of it needs the
 joint mode and the logarithm of the determinant of the effects' block, which
-`hess["u"]["u"].logdet()` gives from its diagonal. One integral for each group is small enough to check that approximation by
-quadrature (Gauss and Hermite's, of 40 points).
+`hess["u"]["u"].logdet()` gives from its diagonal. One integral for each group is small enough to
+check that approximation by quadrature (Gauss and Hermite's, of 40 points).
 """
 
 from __future__ import annotations
