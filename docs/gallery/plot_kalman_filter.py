@@ -40,8 +40,8 @@ print({name: round(value, 3) for name, value in deviations.items()}, "made with 
 # %%
 # Standard errors of the logarithms, from the inverse of the Hessian.
 
-variances = found.hess.inverse().diagonal()
-print({name: round(float(np.sqrt(v)), 3) for name, v in variances.items()})
+errors = found.hess.inverse().diagonal()
+print({name: round(float(np.sqrt(v)), 3) for name, v in zip(found.x, errors, strict=True)})
 
 # %%
 # The filtered means, from the same loop with its history.

@@ -61,8 +61,7 @@ def travel_fit() -> tuple[Any, Any, Any]:
     }
     found = tc.newton(travel(), {"b": np.zeros(rows.shape[1])}, data=arrays)
     other = ConditionalLogit(chosen, rows, groups=data["individual"].to_numpy())
-    errors = np.sqrt(found.hess.inverse().diagonal()["b"])
-    return found, errors, other.fit(method="newton", disp=False)
+    return found, np.sqrt(found.hess.inverse().diagonal()), other.fit(method="newton", disp=False)
 
 
 def vote_fit() -> tuple[Any, Any, Any]:
@@ -74,7 +73,7 @@ def vote_fit() -> tuple[Any, Any, Any]:
     arrays = {"X": X, "chosen": chosen, "others": np.eye(7)[1:]}
     found = tc.newton(vote(), {"W": np.zeros((X.shape[1], 6))}, data=arrays)
     other = sm.MNLogit(chosen, X).fit(method="newton", disp=False)
-    return found, np.sqrt(found.hess.inverse().diagonal()["W"]), other
+    return found, np.sqrt(found.hess.inverse().diagonal()), other
 
 
 def main(folder: Path) -> Found:

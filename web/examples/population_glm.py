@@ -62,7 +62,7 @@ def main(
         held.append(found.hess.nbytes)
         seconds.append(newton_step(f, data))
         result.facts[f"converged {count}"] = bool(found.success)
-    errors = np.sqrt(found.hess.inverse().diagonal()["W"])
+    errors = np.sqrt(found.hess.inverse().diagonal())
     covered = np.mean(np.abs(found.x["W"] - data["W"]) < 1.96 * errors)
     result.facts |= {
         "bytes": held, "counts": list(counts), "seconds": seconds, "covered": float(covered),

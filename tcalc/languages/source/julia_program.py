@@ -33,7 +33,7 @@ BASE = {
     "minimum", "mod", "ndims", "ntuple", "oftype", "one", "ones", "permutedims", "pi", "print",
     "println", "prod", "promote_type", "push!", "rand", "real", "reduce", "reshape", "reverse",
     "round", "setindex!", "sign", "sin", "sinh", "size", "sort", "sortperm", "split", "sqrt",
-    "string", "sum", "tan", "tanh", "vcat", "vec", "view", "zero", "zeros", "zip",
+    "string", "sum", "tan", "tanh", "typemin", "vcat", "vec", "view", "zero", "zeros", "zip",
 }  # fmt: skip
 
 CHECK = """
