@@ -292,3 +292,11 @@ def test_out_of_range_integers() -> None:
     np.testing.assert_array_equal(late(x=np.arange(4.0), m=3), np.arange(3.0))
     with pytest.raises(RangeError, match=r"an index \[i\]: index 4 is out of range"):
         late(x=np.arange(4.0), m=5)
+
+
+def test_integers_that_are_expressions_stay_indices() -> None:
+    x, places = np.array([2.0, 3.0, 5.0, 7.0]), np.array([[0, 1], [2, 3]])
+    rows = tc.vmap(lambda r: tc.vmap(lambda k: tc.take(x, k))(r))(places)
+    np.testing.assert_array_equal(rows, x[places])
+    picked = tc.compile(lambda ks, x: tc.vmap(lambda k: x[k])(ks))
+    np.testing.assert_array_equal(picked(places[0], x), x[places[0]])

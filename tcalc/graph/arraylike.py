@@ -85,6 +85,27 @@ def _numpys(name: str) -> Callable[..., Any]:
     return method
 
 
+#: The package, whose own frames say nothing of what a user called.
+OWN = __package__.partition(".")[0]
+
+
+def _foreign(frame: FrameType | None) -> str:
+    """What to write where a method of a masked array or a table wants an array of an expression."""
+    given = None
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] != OWN:
+        # The outermost: others may be half made, of which nothing but the type can be asked.
+        found = frame.f_locals.get("self")
+        given = found if hasattr(type(found), "__array__") else given
+        frame = frame.f_back
+    if given is None:
+        return ""
+    plain = "filled(...)" if hasattr(type(given), "filled") else "np.asarray(...)"
+    return (
+        f"a {type(given).__name__} of shape {np.shape(given)} takes no expressions, which are no"
+        f" arrays; read {plain} of it instead"
+    )
+
+
 def _stand_in(frame: FrameType | None) -> str:
     """What to call where a function of SciPy's wants an array: nothing where none does."""
     inside, module = False, ""
@@ -250,8 +271,10 @@ class ArrayMethods(Evaluated):
     def __array__(self, *_: object, **__: object) -> np.ndarray:
         raise TraceError(
             _stand_in(sys._getframe(1))
-            or "an expression is not an array; np.array([...]) of expressions is stack, and "
-            "array[i] at an index i is const(array)[i]"
+            or _foreign(sys._getframe(1))
+            or "an expression is not an array; np.array([...]) of expressions is stack, "
+            "array[i] at an index i is const(array)[i], and a list among arguments is a nest of "
+            "numbers: give an array"
         )
 
     def __float__(self) -> float:

@@ -36,6 +36,18 @@ def leaves(tree: Any) -> list[Any]:
     return [tree]
 
 
+def spelled_places(tree: Any) -> list[str]:
+    """Where the leaves of a nest stand, in order, as one writes it: ``['w'][0]``, ``.bias``."""
+    if isinstance(tree, dict):
+        parts = [(f"[{key!r}]", value) for key, value in tree.items()]
+    elif isinstance(tree, tuple | list):
+        names = [f".{name}" for name in getattr(tree, "_fields", ())]
+        parts = list(zip(names or [f"[{k}]" for k in range(len(tree))], tree, strict=True))
+    else:
+        return [""]
+    return [own + place for own, value in parts for place in spelled_places(value)]
+
+
 def rebuild(tree: Any, values: Iterable[Any]) -> Any:
     """The values in the structure of `tree`, in blocks, which can be evaluated."""
     source = iter(values)

@@ -21,11 +21,9 @@ from ..calculus.batching import with_batch_axis
 from ..graph import trees
 from ..graph.bound_variables import Scope, refuse_strays
 from ..graph.captures import Captures, current, without_captures
-from ..graph.extents import Extent
 from ..graph.nodes import Expr, Var, variables
 from ..graph.normal import bare, view
 from ..graph.retracing import Retrace
-from ..graph.variables import is_masked
 from ..loops.build import body_results
 from ..loops.rolling import rolled
 from ..ops.arithmetic import as_expr, check_axis
@@ -34,83 +32,10 @@ from ..rules.strategy import substitute
 from ..support.errors import ShapeError, TraceError
 from ..support.records import NamedTuple
 from .compiled import Compiled
+from .trace_inputs import TraceInputs
 
 #: Traces whose plans a function caches.
 MAX_TRACES = 64
-
-
-class TraceInputs:
-    """The variables of one trace, and the arrays or expressions that they are bound to.
-
-    With `whole`, arrays and floats of arguments that are not transformed are inputs too; all else
-    is `fixed`, as lists of numbers: a trace holds for this only.
-    """
-
-    def __init__(self, scope: Scope, what: str, whole: bool = False) -> None:
-        self.scope, self.what, self.whole = scope, what, whole
-        self.values: dict[Var, Any] = {}
-        self.fixed: list[Any] = []
-        self.structure: list[str] = []
-        self.wrt: Any = ()
-        self.direction: Any = ()
-        self.items: dict[Var, Expr] = {}
-        self.sizes: dict[str, Extent] = {}
-
-    def nested(self, shown: str, given: Any) -> Any:
-        """An argument with variables in place of its leaves."""
-        self.structure.append(repr(trees.mapped(lambda _: 0, given)))
-        return trees.unflatten(given, iter([self.variable(shown, v) for v in trees.leaves(given)]))
-
-    def untransformed(self, shown: str, given: Any) -> Any:
-        """An argument as `fun` gets it that is not transformed."""
-        if not self.whole:
-            return given
-        self.structure.append(repr(trees.mapped(lambda _: 0, given)))
-        return self._read(shown, given)
-
-    def _read(self, shown: str, given: Any) -> Any:
-        if isinstance(given, dict):
-            return {key: self._read(shown, value) for key, value in given.items()}
-        if isinstance(given, tuple | list) and not all(isinstance(v, int | float) for v in given):
-            read = [self._read(shown, value) for value in given]
-            return type(given)(*read) if hasattr(given, "_fields") else type(given)(read)
-        array = hasattr(given, "__array__") and not isinstance(given, np.integer | np.bool_)
-        if array or isinstance(given, Expr | float):
-            return self.variable(shown, given, integers=True)
-        self.fixed.append(repr(given) if isinstance(given, tuple | list) else given)
-        return given
-
-    def variable(self, shown: str, value: Any, integers: bool = False) -> Var:
-        """The variable for one array or expression; `integers` keeps integer arrays as such."""
-        integer = False
-        if not isinstance(value, Expr):
-            value = _array(value, shown, self.what)
-            integer = integers and value.dtype.kind in "iu"
-        v = self.scope.argument(shown, len(self.values), value.shape, integer)
-        self.values[v] = value
-        return v
-
-    @property
-    def key(self) -> tuple[Any, ...]:
-        fixed = tuple([_by_value(value) for value in self.fixed])
-        return tuple(self.structure), tuple(map(id, self.values)), fixed
-
-
-def _by_value(value: Any) -> Any:
-    """What equal values of one type share: 2, 2.0 and True are apart; objects are themselves."""
-    try:
-        return type(value), hash(value), value
-    except TypeError:
-        return id(value)
-
-
-def _array(value: Any, shown: str, what: str) -> np.ndarray:
-    if is_masked(value):
-        raise TypeError(f"{what}: {shown} is a masked array; fill it first")
-    array = np.asarray(value)
-    if array.dtype.kind not in "biuf":
-        raise TypeError(f"{what}: {shown} is not an array of real numbers: {value!r:.60}")
-    return array
 
 
 class Traced(NamedTuple):
@@ -259,7 +184,10 @@ class DerivativeFunction(TransformedFunction):
         self.argnums, self.transform, self.directions = argnums, transform, directions
         chosen = [argnums] if isinstance(argnums, int) else list(argnums)
         if not all(isinstance(k, int) and not isinstance(k, bool) for k in chosen):
-            raise TypeError(f"{name}: argnums is an int or a tuple of them, not {argnums!r}")
+            call = f"; of a function say {name}(fun)(w, direction)" if directions else ""
+            raise TypeError(
+                f"{name}: argnums is an int or a tuple of them, not {argnums!r:.60}{call}"
+            )
         self._chosen: list[int] = chosen
 
     def opened(self, inputs: TraceInputs, args: Sequence[Any]) -> Sequence[Any]:
@@ -354,7 +282,7 @@ class _Untransformed(TransformedFunction):
 
     def opened(self, inputs: TraceInputs, args: Sequence[Any]) -> Sequence[Any]:
         names = self.parameters + [f"argument {k}" for k in range(len(args))]
-        return [inputs.nested(name, arg) for name, arg in zip(names, args, strict=False)]
+        return [inputs.nested(name, arg, True) for name, arg in zip(names, args, strict=False)]
 
     def transformed(self, inputs: TraceInputs, result: Any) -> Any:
         return result

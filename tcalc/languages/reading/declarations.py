@@ -38,4 +38,7 @@ def _variable(name: str, given: object) -> Var:
         return given
     if isinstance(given, int | str | tuple | list):
         return var(name, given)
-    raise TypeError(f"{name} is declared by a shape or a variable, not by {type(given).__name__}")
+    shown, more = type(given).__name__, ""
+    if isinstance(given, Expr):
+        shown, more = "an expression", f"; declare its shape, and then .subs({{'{name}': ...}})"
+    raise TypeError(f"{name} is declared by a shape or a variable, not by {shown}{more}")
