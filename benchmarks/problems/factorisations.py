@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..namespaces import eigh
-from ..problem import Array, Case, Claim, Data, Faster, Form, Limit, Problem, Sizes
+from ..problem import AnyClaim, Array, Case, Data, Faster, Form, Limit, Problem, Sizes
 
 BLOCK = 64
 SIZES = (100, 200, 500, 1000, 2000)
@@ -179,31 +179,23 @@ def syevd_both(data: Data) -> tuple[Any, Array]:
     return value, vectors @ inner @ vectors.T
 
 
-def problem(
+def alone(
     name: str,
+    wrt: str | tuple[str, ...],
     text: str,
     objective: Callable[[Any, Any], Any],
     expression: Callable[[Sizes], Any],
     of_size: Callable[[int], Case],
     forms: tuple[Callable[[Data], Any], Callable[[Data], Any]],
     cubes: tuple[float, float],
-    backward: float,
-    matrices: float,
+    claims: tuple[AnyClaim, ...],
+    without: tuple[str, ...] = (),
 ) -> Problem:
-    """`cubes` are the forms' operations by n^3, `backward` how much faster than the best rival,
-    `matrices` the peak in matrices, results and vectors too.
-    """
+    """An operator by itself; `cubes` are the operations by n^3 of value and of both by hand."""
     value, both = cubes
-    claims: tuple[Claim | Limit | Faster, ...] = (
-        Faster("forward", 0.9, least=500),
-        Faster("backward", backward, least=1000),
-        Faster("forward", 1.0, least=100, mine="tcalc c"),
-        Faster("backward", backward, least=100, mine="tcalc c"),
-        Limit(("both", "tcalc"), matrices + 0.05, "matrices", least=500),
-    )
     return Problem(
         name=name,
-        wrt="A",
+        wrt=wrt,
         text=text,
         objective=objective,
         expression=expression,
@@ -218,7 +210,36 @@ def problem(
             "both": {"": Form(forms[1], lambda s: both * s["n"] ** 3)},
         },
         claims=claims,
-        without=("autograd",),
+        without=without,
+    )
+
+
+def peak(matrices: float) -> Limit:
+    """The peak of value and gradient in matrices, results among them, and a few vectors."""
+    return Limit(("both", "tcalc"), matrices + 0.05, "matrices", least=500)
+
+
+def problem(
+    name: str,
+    text: str,
+    objective: Callable[[Any, Any], Any],
+    expression: Callable[[Sizes], Any],
+    of_size: Callable[[int], Case],
+    forms: tuple[Callable[[Data], Any], Callable[[Data], Any]],
+    cubes: tuple[float, float],
+    backward: float,
+    matrices: float,
+) -> Problem:
+    """As `alone`; `backward` says how much faster than the best rival, `matrices` the peak."""
+    claims = (
+        Faster("forward", 0.9, least=500),
+        Faster("backward", backward, least=1000),
+        Faster("forward", 1.0, least=100, mine="tcalc c"),
+        Faster("backward", backward, least=100, mine="tcalc c"),
+        peak(matrices),
+    )
+    return alone(
+        name, "A", text, objective, expression, of_size, forms, cubes, claims, ("autograd",)
     )
 
 

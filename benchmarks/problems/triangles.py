@@ -6,15 +6,13 @@ The cotangent of what is returned is the weights, so the gradient is one pullbac
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ..namespaces import solve_lower
-from ..problem import Array, Case, Data, Faster, Form, Limit, Problem, Sizes
-
-SIZES = (100, 200, 500, 1000, 2000)
+from ..problem import Array, Case, Data, Faster, Sizes
+from .factorisations import alone, peak
 
 
 def square(*names: str) -> list[Any]:
@@ -47,8 +45,7 @@ def trmm_expression(sizes: Sizes) -> Any:
 
 def potri_objective(xp: Any, data: Any) -> Any:
     """C as it stands beside the inverse A^-T A^-1 = X'X of A A'."""
-    eye = data["I"]
-    inverse = solve_lower(xp, xp.tril(data["A"]), eye)
+    inverse = solve_lower(xp, xp.tril(data["A"]), data["I"])
     return xp.sum(data["C"] * (inverse.T @ inverse))
 
 
@@ -118,48 +115,13 @@ def potri_both(data: Data) -> tuple[Any, Array]:
     return np.vdot(data["C"], inverse), -np.tril(turned)
 
 
-def problem(
-    name: str,
-    text: str,
-    wrt: str | tuple[str, ...],
-    objective: Callable[[Any, Any], Any],
-    expression: Callable[[Sizes], Any],
-    forms: tuple[Callable[[Data], Any], Callable[[Data], Any]],
-    cubes: tuple[float, float],
-    matrices: float,
-) -> Problem:
-    """`cubes` are the forms' operations by n^3, `matrices` the peak in matrices, results
-    and vectors too."""
-    value, both = cubes
-    return Problem(
-        name=name,
-        wrt=wrt,
-        text=text,
-        objective=objective,
-        expression=expression,
-        cases={
-            "tiny": (of_size(6),),
-            "small": tuple(map(of_size, SIZES[:2])),
-            "paper": tuple(map(of_size, SIZES)),
-        },
-        of_size=of_size,
-        hand={
-            "value": {"": Form(forms[0], lambda s: value * s["n"] ** 3)},
-            "both": {"": Form(forms[1], lambda s: both * s["n"] ** 3)},
-        },
-        claims=(
-            Faster("forward", 1.0, least=500),
-            Faster("backward", 1.0, least=500),
-            Limit(("both", "tcalc"), matrices + 0.05, "matrices", least=500),
-        ),
-    )
-
+CLAIMS = (Faster("forward", 1.0, least=500), Faster("backward", 1.0, least=500), peak(3))
 
 TRIANGLES = (
-    problem("trsm", "sum(C .* X), A X = B, A lower", ("A", "B"),
-            trsm_objective, trsm_expression, (trsm_value, trsm_both), (1.0, 4.0), 3),
-    problem("trmm", "sum(C .* (A B)), A lower", ("A", "B"),
-            trmm_objective, trmm_expression, (trmm_value, trmm_both), (1.0, 4.0), 3),
-    problem("potri", "sum(C .* inv(A A')), A lower", "A",
-            potri_objective, potri_expression, (potri_value, potri_both), (2 / 3, 11 / 3), 3),
+    alone("trsm", ("A", "B"), "sum(C .* X), A X = B, A lower", trsm_objective, trsm_expression,
+          of_size, (trsm_value, trsm_both), (1.0, 4.0), CLAIMS),
+    alone("trmm", ("A", "B"), "sum(C .* (A B)), A lower", trmm_objective, trmm_expression,
+          of_size, (trmm_value, trmm_both), (1.0, 4.0), CLAIMS),
+    alone("potri", "A", "sum(C .* inv(A A')), A lower", potri_objective, potri_expression,
+          of_size, (potri_value, potri_both), (2 / 3, 11 / 3), CLAIMS),
 )  # fmt: skip

@@ -63,12 +63,12 @@ class TraceInputs:
 
         With `integers`, what has integer entries is an integer variable.
         """
-        if not isinstance(value, Expr):
+        if isinstance(value, Expr):
+            counts = integers and integral(bare(value))
+        else:
             value = _array(value, shown + place, self.what)
-        integer = integers and (
-            integral(bare(value)) if isinstance(value, Expr) else value.dtype.kind in "iu"
-        )
-        v = self.scope.argument(shown, len(self.values), value.shape, integer)
+            counts = integers and value.dtype.kind in "iu"
+        v = self.scope.argument(shown, len(self.values), value.shape, counts)
         self.values[v] = value
         return v
 
