@@ -33,6 +33,7 @@ from .products import (
     is_zero,
     multiple,
     permuted,
+    selects,
     split_coef,
     zeros_node,
 )
@@ -43,6 +44,7 @@ from .sums import (
     collected,
     distributed,
     embeds,
+    joins,
     lone_factors,
     low_order,
     most_shared,
@@ -126,12 +128,26 @@ def _distributed(product: Factors) -> Expr | None:
         mine, others = words[k], words[:k] + words[k + 1 :]
         summed = not mine.issubset(product.out)
         inside = any(o and o < mine for o in others) and not any(o >= mine for o in others)
+        if _taken_whole(product, k):
+            continue
         if summed or inside or len(mine) < len(word):
             # with the sum last, as the order of operands breaks ties between equal labels
             rest = product.operands[:k] + product.operands[k + 1 :]
             last = product._replace(operands=[*rest, (op, word)])
             return add(map(built, distributed(last, {len(rest): op.args})))
     return None
+
+
+def _taken_whole(product: Factors, k: int) -> bool:
+    """Are entries taken, by integers, of a sum of arrays beside each other?
+
+    Which of them has an entry is not known; multiplied out, all the others would be read and
+    multiplied by zero.
+    """
+    op, word = product.operands[k]
+    chosen = {own[-1] for other, own in product.operands if selects(other)}
+    lost = set(word).difference(product.out)
+    return bool(lost) and lost <= chosen and joins(op)
 
 
 def distribute(e: Einsum, sums: Mapping[int, Sequence[Expr]]) -> list[Expr]:

@@ -177,6 +177,13 @@ def structured(e: Add, known: Collection[int] = ()) -> bool:
     return carries
 
 
+def joins(e: Expr) -> bool:
+    """Is a sum one of arrays beside each other, without unit or selection tensors?"""
+    return isinstance(e, Add) and all(
+        shifts(term) and not embeds(term) and not selections_of(term) for term in e.args
+    )
+
+
 def _stands_in(e: Expr, known: Collection[int]) -> bool:
     """Is e one of these sums, or one of them with indicators?"""
     shifted = isinstance(e, Einsum) and any(map(indicates, e.args))

@@ -18,7 +18,15 @@ from ...support.limits import spend
 from ..builder import Builder
 from ..steps import SlotWord, Word
 from . import sparse
-from .gathers import selected, summed_alone, written
+from .axis_order import sized
+from .gathers import (
+    SelectionFactor,
+    selected,
+    selection_factors,
+    selection_of,
+    summed_alone,
+    written,
+)
 from .pairwise import contract, core, known_product, reduce, times
 
 Extents = Mapping[int, int]
@@ -83,7 +91,14 @@ def _summed_alone(b: Builder, operands: Sequence[SlotWord], keep: set[int]) -> l
 
 def diagonal(b: Builder, slot: int, word: Word) -> SlotWord:
     """Repeated labels of one operand read as a diagonal view."""
-    if len(set(word)) < len(word):
+    if slot in b.selections and len(set(word)) < len(word):
+        parts = [
+            SelectionFactor(*diagonal(b, p.integers, p.labels), p.value)
+            for p in selection_factors(b, (slot, word))
+        ]
+        found = selection_of(b, parts, sized(b, (slot, word)))
+        if found is not None:
+            return found
         slot = written(b, slot)
     while len(set(word)) < len(word):
         label = next(label for k, label in enumerate(word) if label in word[:k])

@@ -8,6 +8,7 @@ runs over all theirs.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from math import prod
 
@@ -45,7 +46,7 @@ def selected(b: Builder, x: SlotWord, y: SlotWord, keep: set[int]) -> SlotWord:
     if x[0] not in b.selections:
         x, y = y, x
     if y[0] in b.selections:
-        both = _joint(b, x, y)
+        both = _joint(b, x, y, keep)
         if both is not None:
             return both
         y = written(b, y[0]), y[1]
@@ -105,14 +106,47 @@ def added_at(b: Builder, x: SlotWord, slot: int, axes: Word, coef: float) -> int
 # --- several selection tensors as one -------------------------------------------------------------
 
 
-def _joint(b: Builder, x: SlotWord, y: SlotWord) -> SlotWord | None:
-    """Both as one slot that no step makes, unless one selects by what the other one selects."""
+def _joint(b: Builder, x: SlotWord, y: SlotWord, keep: set[int]) -> SlotWord | None:
+    """Both as one slot that no step makes, unless both select one label.
+
+    Where one selects among the integers of the other, these are taken.
+    """
+    sizes = {**sized(b, x), **sized(b, y)}
     parts = selection_factors(b, x) + selection_factors(b, y)
+    while taking := _chosen_among(parts, keep):
+        parts = [_among(b, p, taking, sizes) for p in parts if p is not taking]
+    return selection_of(b, parts, sizes)
+
+
+def _chosen_among(parts: Sequence[SelectionFactor], keep: set[int]) -> SelectionFactor | None:
+    """One that selects among the integers of others, by a label that nothing else has."""
+    chosen = Counter([p.value for p in parts])
+    read = {label for p in parts for label in p.labels} - keep
+    return next((p for p in parts if p.value in read and chosen[p.value] == 1), None)
+
+
+def _among(
+    b: Builder, p: SelectionFactor, taking: SelectionFactor, sizes: Mapping[int, int]
+) -> SelectionFactor:
+    """A selection tensor by those of its integers that another one selects."""
+    if taking.value not in p.labels:
+        return p
+    word = tuple(range(len(p.labels)))
+    numbers = b.emit("copy", (p.integers,), b.shapes[p.integers], (word, word))
+    slot, labels = _taken(b, (numbers, p.labels), [taking])
+    word, params = tuple(range(len(labels))), (sizes[p.value], "an index of an index")
+    slot = b.emit("index", (slot,), b.shapes[slot], (word, word), params)
+    return SelectionFactor(slot, labels, p.value)
+
+
+def selection_of(
+    b: Builder, parts: Sequence[SelectionFactor], sizes: Mapping[int, int]
+) -> SlotWord | None:
+    """Selection tensors as one slot, None where labels are selected twice, or select others."""
     values = tuple([p.value for p in parts])
     labels = tuple(dict.fromkeys([label for p in parts for label in p.labels]))
     if len(set(values)) < len(values) or set(values) & set(labels):
         return None
-    sizes = {**sized(b, x), **sized(b, y)}
     word = labels + values
     stored = [(p.integers, tuple([labels.index(label) for label in p.labels])) for p in parts]
     return b.selection(tuple(stored), tuple([sizes[label] for label in word])), word

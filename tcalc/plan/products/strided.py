@@ -12,11 +12,12 @@ from math import prod
 from ...integers.affine import Affine, Constraint, Guard
 from ...integers.boxes import Box, Places, number
 from ...ops.indicator import INDICATOR
+from ...support.arrays import Sizes
 from ...support.records import record
 from ..builder import Builder
 from ..slot_facts import Placement
 from ..steps import SlotWord, Word
-from .gathers import written
+from .gathers import SelectionFactor, selection_of, written
 
 IndexRange = tuple[int, int]
 #: Products whose conditions are remembered solved.
@@ -115,11 +116,11 @@ def _window(b: Builder, slot: int, forms: Sequence[Affine], extents: Mapping[int
     if whole:
         return slot, tuple([number(name) for name in names])
     if slot in b.selections:
+        found = _selection_window(b, slot, forms, extents)
+        if found is not None:
+            return found
         slot = written(b, slot)
-    ends = [_ends(form, extents) for form in forms]
-    margins = tuple([
-        (max(0, -low), max(0, high - n + 1)) for (low, high), n in zip(ends, shape, strict=True)
-    ])  # fmt: skip
+    margins = _margins(shape, forms, extents)
     if any(margin != (0, 0) for margin in margins):
         slot = padded(b, slot, margins)
         forms = [form + before for form, (before, _) in zip(forms, margins, strict=True)]
@@ -132,6 +133,40 @@ def _window(b: Builder, slot: int, forms: Sequence[Affine], extents: Mapping[int
     view = b.emit("window", (slot,), sizes, (axes, word), params)
     b.windows[view] = slot
     return view, word
+
+
+def _selection_window(
+    b: Builder, slot: int, forms: Sequence[Affine], extents: Mapping[int, int]
+) -> SlotWord | None:
+    """A selection tensor by windows of its integers, where they are all there are.
+
+    So entries are taken that are wanted, and none multiplied by zero.
+    """
+    stored, shape = b.selections[slot], b.shapes[slot]
+    first = len(shape) - len(stored)
+    if any(margin != (0, 0) for margin in _margins(shape[:first], forms[:first], extents)):
+        return None
+    values = []
+    for form, n in zip(forms[first:], shape[first:], strict=True):
+        label = number(form.names[0]) if form.names else -1
+        if form != Affine.of(f"#{label}") or extents[label] != n:
+            return None
+        values.append(label)
+    parts = [
+        (*_window(b, integers, [forms[k] for k in axes], extents), label)
+        for (integers, axes), label in zip(stored, values, strict=True)
+    ]
+    return selection_of(b, [SelectionFactor(*part) for part in parts], extents)
+
+
+def _margins(
+    shape: Sizes, forms: Sequence[Affine], extents: Mapping[int, int]
+) -> tuple[IndexRange, ...]:
+    """How far the places read go beyond an array, along each axis."""
+    ends = [_ends(form, extents) for form in forms]
+    return tuple([
+        (max(0, -low), max(0, high - n + 1)) for (low, high), n in zip(ends, shape, strict=True)
+    ])  # fmt: skip
 
 
 def _ends(form: Affine, extents: Mapping[int, int]) -> IndexRange:
