@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pickle
+from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -286,3 +287,47 @@ def test_a_check_of_several_variables_sees_mixed_derivatives(
     assert tc.check(s, x, 2).passed
     assert tc.check(s, y, 2).passed
     assert not tc.check(s, (x, y), 2).passed
+
+
+class Layer(NamedTuple):
+    weights: Any
+    bias: Any
+
+
+PARAMETERS = {
+    "a named tuple": Layer(np.array([1.0, -2.0]), 0.5),
+    "an ordered dict": OrderedDict(weights=np.array([1.0, -2.0]), bias=0.5),
+    "a list": [np.array([1.0, -2.0]), 0.5],
+    "a tuple": (np.array([1.0, -2.0]), 0.5),
+}
+
+
+def loss(layer: Any) -> Any:
+    weights, bias = layer.values() if isinstance(layer, dict) else layer
+    return (weights**3).sum() * bias + bias**3
+
+
+@pytest.mark.parametrize("kind", PARAMETERS)
+def test_derivatives_of_functions_stand_in_what_parameters_do(kind: str) -> None:
+    """As jax's do: to any depth, evaluated at once or compiled first."""
+    given = PARAMETERS[kind]
+    for make in (tc.grad, tc.hessian):
+        wanted = getattr(jax, make.__name__)(loss)(given)
+        for found in (make(loss)(given), tc.compile(make(loss))(given)):
+            assert jax.tree.structure(found) == jax.tree.structure(wanted)
+            for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(wanted), strict=True):
+                np.testing.assert_allclose(one, other, rtol=1e-12)
+    value, slopes = tc.value_and_grad(loss)(given)
+    assert type(slopes) is type(given)
+    np.testing.assert_allclose(value, loss(given))
+    deep = {"first": given, "rest": [given, (given,)]}
+    found = tc.grad(lambda p: loss(p["first"]) + loss(p["rest"][1][0]))(deep)
+    assert jax.tree.structure(found) == jax.tree.structure(deep)
+    assert not np.any(jax.tree.leaves(found["rest"][0])[0])
+
+
+def test_nests_of_variables_keep_their_kinds() -> None:
+    nest = tc.grad(s, Layer(x, [y]))
+    assert isinstance(pickle.loads(pickle.dumps(tc.compile(nest)))(DATA), Layer)
+    assert isinstance(nest(DATA), Layer)
+    assert isinstance(nest(DATA).bias, list)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from operator import itemgetter
 from typing import Any
 
@@ -13,13 +15,40 @@ from .nodes import Derivative, Expr
 
 
 class Block(tuple[Any, ...], Evaluated):
-    """A tuple of expressions or further blocks; calling it with arrays evaluates all of them."""
+    """A tuple of expressions or further blocks; calling it with arrays evaluates all of them.
 
-    __slots__ = ()
+    Attributes
+    ----------
+    kind : type
+        What values stand in: tuples, lists or named tuples.
+    """
+
+    kind: type = tuple
 
 
 class NamedBlock(dict[Any, Any], Evaluated):
-    """A dict of expressions or further blocks; calling it with arrays evaluates all of them."""
+    """A dict of expressions or further blocks; calling it with arrays evaluates all of them.
+
+    Attributes
+    ----------
+    kind : type
+        What values stand in: a dict, or one with an order of its own.
+    """
+
+    kind: type = dict
+
+
+def _kind(tree: Any) -> type:
+    """What values stand in that nest as `tree` does."""
+    if isinstance(tree, Block | NamedBlock):
+        return tree.kind
+    if isinstance(tree, dict):
+        return OrderedDict if isinstance(tree, OrderedDict) else dict
+    return type(tree) if hasattr(tree, "_fields") else list if isinstance(tree, list) else tuple
+
+
+def _made(kind: type, values: Any) -> Any:
+    return kind(*values) if hasattr(kind, "_fields") else kind(values)
 
 
 def is_function(value: object) -> bool:
@@ -55,22 +84,24 @@ def rebuild(tree: Any, values: Iterable[Any]) -> Any:
 
 
 def _rebuild(tree: Any, source: Iterator[Any]) -> Any:
+    if not isinstance(tree, dict | tuple | list):
+        return next(source)
+    block: Block | NamedBlock
     if isinstance(tree, dict):
-        return NamedBlock({key: _rebuild(value, source) for key, value in tree.items()})
-    if isinstance(tree, tuple | list):
-        return Block([_rebuild(value, source) for value in tree])
-    return next(source)
+        block = NamedBlock({key: _rebuild(value, source) for key, value in tree.items()})
+    else:
+        block = Block([_rebuild(value, source) for value in tree])
+    if (kind := _kind(tree)) is not block.kind:
+        block.kind = kind
+    return block
 
 
 def unflatten(tree: Any, leaves: Iterator[Any]) -> Any:
     """The leaves in the structure of `tree`, in plain tuples, named tuples, lists and dicts."""
     if isinstance(tree, dict):
-        return {key: unflatten(value, leaves) for key, value in tree.items()}
-    if isinstance(tree, list):
-        return [unflatten(value, leaves) for value in tree]
-    if isinstance(tree, tuple):
-        values = [unflatten(value, leaves) for value in tree]
-        return type(tree)(*values) if hasattr(tree, "_fields") else tuple(values)
+        return _kind(tree)({key: unflatten(value, leaves) for key, value in tree.items()})
+    if isinstance(tree, tuple | list):
+        return _made(_kind(tree), [unflatten(value, leaves) for value in tree])
     return next(leaves)
 
 
@@ -78,16 +109,13 @@ def builder(tree: Any) -> Callable[[Sequence[Any]], Any]:
     """Leaves, in order, to the structure of `tree` as `unflatten` has it: found out once."""
     if not isinstance(tree, dict | list | tuple):
         return itemgetter(0)
-    nested = any(
-        isinstance(k, dict | list | tuple)
-        for k in (tree.values() if isinstance(tree, dict) else tree)
-    )
-    if nested or hasattr(tree, "_fields"):
+    parts, kind = list(tree.values() if isinstance(tree, dict) else tree), _kind(tree)
+    if any(isinstance(part, dict | list | tuple) for part in parts):
         return lambda leaves: unflatten(tree, iter(leaves))
     if isinstance(tree, dict):
         keys = tuple(tree)
-        return lambda leaves: dict(zip(keys, leaves, strict=True))
-    return list if isinstance(tree, list) else tuple
+        return lambda leaves: kind(zip(keys, leaves, strict=True))
+    return kind if kind in (list, tuple) else partial(_made, kind)
 
 
 class Place(NamedTuple):
