@@ -4,6 +4,9 @@ where(c, f(x), b) equals where(c, f(where(c, x, safe)), b), and in the second fo
 derivatives are finite where the branch is not taken, so that masks multiply numbers, never
 infinity.
 
+Where the condition asks for nan, or is data, as masks of what was observed are, nan is expected off
+the branch. There all that is not linear sees a number in its place.
+
 Of a large branch that is left as it is what the other branch reads too, which is read whatever the
 condition is. So the value that a step of many chooses by is not copied for every choice after it.
 """
@@ -16,7 +19,7 @@ from math import inf, isfinite
 
 from ..graph.applications import apply
 from ..graph.extents import ONE
-from ..graph.nodes import Add, Apply, Einsum, Expr, Labels
+from ..graph.nodes import Add, Apply, Einsum, Expr, Labels, Var
 from ..graph.normal import add, einsum
 from ..graph.operators import Op, operator_named
 from ..graph.products import is_number, numeral, numeric_value
@@ -56,11 +59,12 @@ def guarded(conditions: Sequence[Expr], branches: Sequence[Expr]) -> list[Expr]:
     """
     shared: Collection[Key] | None = None
     found = []
-    for condition, branch in zip(conditions, branches, strict=True):
-        new = _Guard(condition).run(branch, LARGE)
+    for condition, branch, other in zip(conditions, branches, branches[::-1], strict=True):
+        missing = _missing(condition, branch, other)
+        new = _Guard(condition, missing).run(branch, LARGE)
         if new is None:
             shared = _read_by_both(conditions, branches) if shared is None else shared
-            new = _Guard(condition, shared).run(branch)
+            new = _Guard(condition, missing, shared).run(branch)
         assert new is not None
         found.append(new)
     return found
@@ -89,11 +93,15 @@ class _Guard:
     nothing else. So what is guarded already is left as it is, whose guards are such conditions.
     """
 
-    def __init__(self, condition: Expr, shared: Collection[Key] = ()) -> None:
+    def __init__(
+        self, condition: Expr, missing: Collection[Key], shared: Collection[Key] = ()
+    ) -> None:
         self.condition = condition
         self.shape = condition.shape
         self.shared = shared
         self.done: dict[Key, Expr | None] = {}
+        #: Places that may be nan off the branch.
+        self.missing = set(missing)
 
     def run(self, branch: Expr, most: float = inf) -> Expr | None:
         """The branch, guarded; None where it has more places than `most`."""
@@ -129,22 +137,39 @@ class _Guard:
         if places and self.loses(node, word):
             first = results[1] if results[1] is not None else node.args[1]
             return choose(self.condition, first, numeral(1, self.shape))
-        restricted = isinstance(node, Apply) and any(s is not None for s in node.op.meaning.safe)
-        if not places or (not restricted and all(r is None for r in results)):
+        safe = self.safe_points(node, word, all(r is None for r in results))
+        if not places or all(r is None for r in (*results, *safe)):
             return None
         args = [
             r if r is not None else self.expanded(arg, w)
             for r, (arg, w) in zip(results, places, strict=True)
         ]
+        args = [self.kept(arg, point) for arg, point in zip(args, safe, strict=True)]
         if isinstance(node, Apply):
-            safe = node.op.meaning.safe or (None,) * len(args)
-            kept = [self.kept(arg, point) for arg, point in zip(args, safe, strict=True)]
-            return apply(node.op, *kept, params=node.params)
+            return apply(node.op, *args, params=node.params)
         if isinstance(node, Add):
             return add(args)
         assert isinstance(node, Einsum)
         axes = range(len(self.shape))
         return einsum(args, [axes] * len(args), axes, node.coef, dict(enumerate(self.shape)))
+
+    def safe_points(self, node: Expr, word: Labels, lowest: bool) -> Sequence[float | None]:
+        """For every operand the number that it is off the branch, None where it stays.
+
+        Above what is a number already, the `lowest`, nothing is nan.
+        """
+        places = self.operands(node, word)
+        doubtful = [(id(arg), w) in self.missing for arg, w in places]
+        if any(doubtful):
+            self.missing.add((id(node), word))
+        safe = (isinstance(node, Apply) and node.op.meaning.safe) or (None,) * len(places)
+        linear = isinstance(node, Add) or sum([len(w) == len(self.shape) for _, w in places]) < 2
+        if not lowest or (linear and not isinstance(node, Apply)):
+            return safe
+        return [
+            0.0 if point is None and doubt else point
+            for point, doubt in zip(safe, doubtful, strict=True)
+        ]
 
     def loses(self, node: Expr, word: Labels) -> bool:
         """Is it a choice by the condition itself, with nan or infinity off the branch?"""
@@ -166,13 +191,44 @@ class _Guard:
         return choose(self.condition, inner, numeral(point, self.shape))
 
 
+# --- what is not there ----------------------------------------------------------------------------
+
+
+def _missing(condition: Expr, branch: Expr, other: Expr) -> set[Key]:
+    """The places of a branch that may be nan off it, where all that it reads are not.
+
+    They are those of which the condition asks, and all variables where it is a mask: made of data
+    that the branch does not read, with a number for what is off it.
+    """
+    word = tuple(range(condition.ndim))
+    compared = list(_compared(condition))
+    asked = [e for e, by in compared if by is operator_named("isnan")]
+    if asked:
+        return {key for e in asked for key, _ in _below((e, word)) if len(key[1]) == len(word)}
+    data = {id(e) for e, _ in compared if not is_number(e)}
+    read = [(key, e) for key, e in _below((branch, word)) if isinstance(e, Var)]
+    mask = is_number(other) and all(isinstance(e, Var) for e, _ in compared if id(e) in data)
+    if not data or not mask or not data.isdisjoint([id(e) for _, e in read]):
+        return set()
+    return {key for key, _ in read if len(key[1]) == len(word)}
+
+
+def _compared(condition: Expr, by: Op | None = None) -> Iterator[tuple[Expr, Op | None]]:
+    """What a condition is about, and what it asks of it."""
+    if isinstance(condition, Apply) and is_truth(condition):
+        for arg in condition.args:
+            yield from _compared(arg, condition.op)
+    else:
+        yield condition, by
+
+
 # --- what both branches read ----------------------------------------------------------------------
 
 
 def _read_by_both(conditions: Sequence[Expr], branches: Sequence[Expr]) -> Collection[Key]:
     """What both branches of a choice read for every entry, each where it is taken."""
     roots = [(branch, tuple(range(branch.ndim))) for branch in branches]
-    one, other = ({*islice(_below(root), NEAREST)} for root in roots)
+    one, other = ({key for key, _ in islice(_below(root), NEAREST)} for root in roots)
     wanted = one & other
     read = []
     for condition, root in zip(conditions, roots, strict=True):
@@ -181,11 +237,11 @@ def _read_by_both(conditions: Sequence[Expr], branches: Sequence[Expr]) -> Colle
     return read[0] & read[1]
 
 
-def _below(root: Place) -> Iterator[Key]:
-    """The places below a branch, the nearest first."""
+def _below(root: Place) -> Iterator[tuple[Key, Expr]]:
+    """The places below a branch and what stands there, the nearest first."""
     waiting, seen = [root], {(id(root[0]), root[1])}
     for node, word in waiting:
-        yield id(node), word
+        yield (id(node), word), node
         places = [] if is_truth(node) else operands_by_entry(node, word)
         for place in places[1:] if choice(node) else places:
             if (key := (id(place[0]), place[1])) not in seen:

@@ -10,9 +10,10 @@ from ..graph.extents import ONE, Coef, number
 from ..graph.nodes import Apply, Einsum, Expr
 from ..graph.normal import einsum, scale
 from ..graph.operators import TABLE
-from ..graph.products import numeric_value, split_coef
+from ..graph.products import is_number, numeric_value, split_coef
 from ..ops.arithmetic import sum
-from ..ops.elementwise import abs, cos, exp, log, power, sign, sin, sqrt
+from ..ops.elementwise import abs, cos, exp, isnan, log, power, sign, sin, sqrt, where
+from ..ops.guard import choice, is_truth
 from ..ops.reductions import NORM2, PROD, norm, prod
 from .facts import is_nonnegative, is_positive
 from .strategy import rule
@@ -159,6 +160,29 @@ def _times_its_sign(e: Expr) -> Expr | None:
     return None
 
 
+def _times_its_choice(e: Expr) -> Expr | None:
+    """A condition times what is 0 where it does not hold is that alone, under the same labels."""
+    assert isinstance(e, Einsum)
+    for k, arg in enumerate(e.args):
+        chosen = choice(arg)
+        if chosen is None:
+            continue
+        for j, other in enumerate(e.args):
+            if e.labels[j] == e.labels[k] and _is_not_zero_where(other, *chosen):
+                rest = [i for i in range(len(e.args)) if i != j]
+                ops, words = [e.args[i] for i in rest], [e.labels[i] for i in rest]
+                return einsum(ops, words, e.out, e.coef, dict(enumerate(e.extents)))
+    return None
+
+
+def _is_not_zero_where(e: Expr, condition: Expr, one: Expr, other: Expr) -> bool:
+    """Is e the condition of a choice, or its opposite, and what it does not choose 0?"""
+    if is_truth(e) and e is condition:
+        return is_number(other, 0)
+    opposite = isinstance(e, Apply) and e.op is TABLE["logical_not"] and e.args[0] is condition
+    return opposite and is_truth(condition) and is_number(one, 0)
+
+
 def _root_of_squares(e: Expr) -> Expr | None:
     """The root of a scaled sum of squares; each factor stands twice under the same labels."""
     assert isinstance(e, Apply)
@@ -177,6 +201,10 @@ def _root_of_squares(e: Expr) -> Expr | None:
 
 
 rule("times-its-sign", ALGEBRA, lambda a: a * sign(a), lambda a: abs(a), "Einsum", _times_its_sign)
+rule(
+    "times-its-choice", ALGEBRA, lambda a: isnan(a) * where(isnan(a), exp(a), 0),
+    lambda a: where(isnan(a), exp(a), 0), "Einsum", _times_its_choice,
+)  # fmt: skip
 rule("collect-powers", POWERS, lambda a: a * a * a, lambda a: power(a, 3), "Einsum", _collect)
 rule(
     "power-of-power",
