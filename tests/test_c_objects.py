@@ -6,6 +6,7 @@ import gc
 import hashlib
 import os
 import pickle
+import shlex
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -105,6 +106,16 @@ def run_python(code: str, **environment: str) -> str:
     return done.stdout + done.stderr
 
 
+@pytest.fixture(scope="module")
+def quick(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A compiler that optimises nothing, for tests of what is kept of it."""
+    script = tmp_path_factory.mktemp("quick") / "cc"
+    words = shlex.join(compiler.command())
+    script.write_text(f'#!/usr/bin/env bash\nexec {words} "${{@/#-O3/-O0}}"\n')
+    script.chmod(0o755)
+    return str(script)
+
+
 COMPUTE = """
 import tcalc as tc
 x = tc.var("x", "n")
@@ -112,7 +123,7 @@ print(tc.compile(tc.sum(tc.exp(x) * 3), backend="c")(x=[0.0, 0.0]))
 """
 
 
-def test_compilers(tmp_path: Path) -> None:
+def test_compilers(tmp_path: Path, quick: str) -> None:
     shown = run_python(COMPUTE, CC="no-such-compiler")
     assert 'Error: backend="c" needs a C compiler; looked for CC=no-such-compiler' in shown
     broken = tmp_path / "cc"
@@ -124,10 +135,10 @@ def test_compilers(tmp_path: Path) -> None:
     for command in ("true", 'gcc "'):
         shown = run_python(COMPUTE, CC=command, TCALC_CACHE=str(tmp_path / "one"))
         assert "tcalc.Error" in shown
-    assert run_python(COMPUTE, TCALC_CACHE=str(tmp_path / "two")) == "6.0\n"
+    assert run_python(COMPUTE, CC=quick, TCALC_CACHE=str(tmp_path / "two")) == "6.0\n"
     made = {path: path.stat().st_mtime_ns for path in (tmp_path / "two").glob("*.so")}
     assert made
-    assert run_python(COMPUTE, TCALC_CACHE=str(tmp_path / "two")) == "6.0\n"
+    assert run_python(COMPUTE, CC=quick, TCALC_CACHE=str(tmp_path / "two")) == "6.0\n"
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "two").glob("*.so")} == made
 
 
@@ -136,24 +147,24 @@ def libraries_in(cache: Path) -> list[Path]:
     return sorted(cache.glob("*.so"), key=lambda library: library.stat().st_size)
 
 
-def test_a_library_that_is_not_whole_is_made_again(tmp_path: Path) -> None:
-    assert run_python(COMPUTE, TCALC_CACHE=str(tmp_path / "c")) == "6.0\n"
+def test_a_library_that_is_not_whole_is_made_again(tmp_path: Path, quick: str) -> None:
+    assert run_python(COMPUTE, CC=quick, TCALC_CACHE=str(tmp_path / "c")) == "6.0\n"
     whole = {library: library.read_bytes() for library in libraries_in(tmp_path / "c")}
     small = [*whole][:-1]
     for kept, libraries in ((0, small), (4097, [*whole]), (len(whole[small[0]]) - 1, small)):
         for library in libraries:
             library.unlink()
             library.write_bytes(whole[library][:kept])
-        assert run_python(COMPUTE, TCALC_CACHE=str(tmp_path / "c")) == "6.0\n"
+        assert run_python(COMPUTE, CC=quick, TCALC_CACHE=str(tmp_path / "c")) == "6.0\n"
         assert all(len(library.read_bytes()) > kept for library in libraries)
     for library in small:
         library.with_suffix(".sha256").unlink()
-    assert run_python(COMPUTE, TCALC_CACHE=str(tmp_path / "c")) == "6.0\n"
+    assert run_python(COMPUTE, CC=quick, TCALC_CACHE=str(tmp_path / "c")) == "6.0\n"
 
 
-def test_a_library_of_something_else_is_made_again(tmp_path: Path) -> None:
+def test_a_library_of_something_else_is_made_again(tmp_path: Path, quick: str) -> None:
     """One that loads, with the right digest, and has none of the functions."""
-    assert run_python(COMPUTE, TCALC_CACHE=str(tmp_path / "c")) == "6.0\n"
+    assert run_python(COMPUTE, CC=quick, TCALC_CACHE=str(tmp_path / "c")) == "6.0\n"
     (tmp_path / "other.c").write_text("int other = 1;")
     other = tmp_path / "other.so"
     subprocess.run(
@@ -164,7 +175,7 @@ def test_a_library_of_something_else_is_made_again(tmp_path: Path) -> None:
         library.write_bytes(other.read_bytes())
         digest = hashlib.sha256(other.read_bytes()).hexdigest()
         library.with_suffix(".sha256").write_text(digest)
-    assert run_python(COMPUTE, TCALC_CACHE=str(tmp_path / "c")) == "6.0\n"
+    assert run_python(COMPUTE, CC=quick, TCALC_CACHE=str(tmp_path / "c")) == "6.0\n"
 
 
 def test_compilers_that_speak_otherwise(tmp_path: Path) -> None:
@@ -211,16 +222,16 @@ def test_a_folder_may_be_relative_and_may_vanish(tmp_path: Path) -> None:
     assert (tmp_path / "kept").is_dir()
 
 
-def test_a_folder_that_others_write_to_is_not_used(tmp_path: Path) -> None:
+def test_a_folder_that_others_write_to_is_not_used(tmp_path: Path, quick: str) -> None:
     shared = tmp_path / "shared"
     shared.mkdir()
     shared.chmod(0o777)
-    assert run_python(COMPUTE, TCALC_CACHE=str(shared)) == "6.0\n"
+    assert run_python(COMPUTE, CC=quick, TCALC_CACHE=str(shared)) == "6.0\n"
     assert not list(shared.iterdir())
     inner = shared / "mine"
     inner.mkdir(mode=0o700)
     assert not private(inner)
-    assert run_python(COMPUTE, TCALC_CACHE=str(inner)) == "6.0\n"
+    assert run_python(COMPUTE, CC=quick, TCALC_CACHE=str(inner)) == "6.0\n"
     assert not list(inner.iterdir())
     shared.chmod(0o1777)  # as /tmp is: what lies there cannot be replaced by others
     assert private(inner)
