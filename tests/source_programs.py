@@ -235,6 +235,8 @@ ORDERS = {
     "axis of three": tc.sort(tc.var("X", (2, 3, 4)), axis=1),
     "medians": tc.median(B, axis=0) * tc.quantile(z, 0.3),
     "largest": z[tc.argmax(z * z)] * tc.ones(1),
+    "between knots": np.interp(z, tc.var("K", 4), tc.var("F", 4)),
+    "as many as are less": B[tc.sum(z[:, None] < 0.3, 0)],
     "t1": tc.sort(tc.var("t2", "t1")) * tc.sum(tc.ones("t1")),
 }
 
@@ -242,6 +244,7 @@ ORDERS = {
 def orders() -> Named:
     data = {
         "B": rng.normal(size=(4, 3)), "z": rng.normal(size=4), "t2": rng.normal(size=3), "t1": 3,
+        "K": np.array([-1.0, -0.2, 0.4, 1.1]), "F": rng.normal(size=4),
         **DATA, **EXTENTS,
     }  # fmt: skip
     for name, e in ORDERS.items():

@@ -304,6 +304,7 @@ CHECKED = [
     tc.grad(tc.sum(w[tc.mod(tc.var("g", "q", integer=True), 2)] ** 2), w),
     tc.grad(tc.sum(tc.fold(lambda s, i: tc.tanh(A @ s + w[i]), tc.zeros("n"), "n")), A),
     tc.grad(tc.sum(tc.sort(w) * w**2), w),
+    tc.grad(tc.sum(np.interp(w, tc.var("k", 3), tc.var("f", 3)) ** 2), "f"),  # and f() itself
 ]
 
 

@@ -38,7 +38,7 @@ from ..ops import (
     views,
 )
 from ..ops.matrix import cholesky, eigh, inverse, lapack_names, lq, norms, svd
-from . import adapters
+from . import adapters, sequences
 
 Function = Callable[..., Any]
 
@@ -105,6 +105,10 @@ FUNCTIONS: dict[str, Function] = {
     **{name: getattr(adapters, name) for name in ("ndim", "ravel", "shape", "size", "std", "sum")},
     **{name: getattr(adapters, name) for name in ("var", "vecmat")},
     **{f"fft.{name}": getattr(adapters, name) for name in ("fftshift", "ifftshift")},
+    **{
+        name: getattr(sequences, name)
+        for name in ("apply_along_axis", "convolve", "correlate", "interp", "piecewise")
+    },
     "amax": adapters.max,
     "amin": adapters.min,
     "reshape": adapters.reshaped,
@@ -159,10 +163,10 @@ ACCUMULATE: dict[str, Function] = {"add": cumulative.cumsum, "multiply": scans.c
 #: What to write instead of functions that depend on more than shapes.
 REPLACEMENTS = {
     **dict.fromkeys(
-        ("nonzero", "argwhere", "flatnonzero", "extract", "compress", "unique", "piecewise"),
+        ("nonzero", "argwhere", "flatnonzero", "extract", "compress", "unique"),
         "where(condition, a, b)",
     ),
-    **dict.fromkeys(("apply_along_axis", "apply_over_axes", "vectorize", "frompyfunc"), "vmap"),
+    **dict.fromkeys(("apply_over_axes", "vectorize", "frompyfunc"), "vmap"),
     **dict.fromkeys(
         ("put", "put_along_axis", "place", "putmask", "copyto", "fill_diagonal"),
         "where(condition, a, b), or stack and concatenate parts",
@@ -190,11 +194,8 @@ REPLACEMENTS = {
     "linalg.matrix_rank": "linalg.svdvals, and count those above a bound",
     "linalg.tensorsolve": "linalg.solve of reshaped arrays",
     "linalg.tensorinv": "linalg.inv of a reshaped array",
-    "interp": "sums of clip: y0 + sum(slopes * clip(x[:, None] - knots, 0, widths), 1)",
     "searchsorted": "comparisons: sum(x[:, None] > bounds, 1)",
     "digitize": "comparisons: sum(x[:, None] > bounds, 1)",
-    "convolve": "tcalc.scipy.signal.convolve; where extents have names, a sum for parse_index",
-    "correlate": "tcalc.scipy.signal.correlate; where extents have names, a sum for parse_index",
     "fmod": "mod",
     "divmod": "floor_divide and mod",
     "unwrap": "values: call the expression first",

@@ -39,8 +39,8 @@ def integral(e: Expr, assumed: Mapping[int, bool] | None = None) -> bool:
         if isinstance(node, Part):
             known[id(node)] = _integral_state(node, known)
         else:
-            counted = isinstance(node, Apply) and node.op.meaning.places
-            known[id(node)] = counted or (_integral(node) and all(known[id(a)] for a in node.args))
+            whole = isinstance(node, Apply) and (node.op.meaning.places or node.op.meaning.truth)
+            known[id(node)] = whole or (_integral(node) and all(known[id(a)] for a in node.args))
     return known[id(e)]
 
 

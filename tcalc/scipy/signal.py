@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import count, islice
 from typing import Any
 
-import numpy as np
 import scipy.signal
 
-from ..graph.extents import Extent
 from ..graph.nodes import Expr
-from ..loops.build import build
-from ..ops.arithmetic import as_expr, check_axis
-from ..support.errors import ShapeError
+from ..loops.convolutions import Pairs, convolved
+from ..ops.arithmetic import as_expr
 from .namespace import member, stands_in
-
-#: Axes of one array, and as many of the other.
-Pairs = tuple[Sequence[int], Sequence[int]]
 
 __all__ = sorted(name for name in dir(scipy.signal) if not name.startswith("_"))
 
@@ -56,27 +48,7 @@ def convolve(
     ShapeError
         For extents that have names, and arrays of which neither covers the other where "valid".
     """
-    a, b = (e if isinstance(e, Expr) else np.asarray(e) for e in (in1, in2))
-    if axes is None and a.ndim != b.ndim:
-        raise ShapeError(f"convolve: arrays of {a.ndim} and {b.ndim} axes")
-    if mode not in ("full", "same", "valid"):
-        raise ValueError(f"convolve: mode {mode!r} is not 'full', 'valid' or 'same'")
-    if axes is None:
-        axes = range(a.ndim), range(b.ndim)
-    a, free, one = _convolved_last(a, axes[0], dot_axes[0])
-    b, others, other = _convolved_last(b, axes[1], dot_axes[1])
-    wide = [n - 1 for n in other]
-    if mode == "valid":
-        back = any(m < n for m, n in zip(one, other, strict=True))
-        if any(m < n if not back else m > n for m, n in zip(one, other, strict=True)):
-            raise ShapeError(f"convolve: neither {one} nor {other} covers the other on all axes")
-        return _valid(b, a, others, free, one, True) if back else _valid(a, b, free, others, other)
-    widths = [(0, 0)] * (a.ndim - len(one)) + [(n, n) for n in wide]
-    found = _valid(np.pad(a, widths) if any(wide) else a, b, free, others, other)
-    if mode == "same":
-        cut = [slice(n // 2, n // 2 + m) for m, n in zip(one, wide, strict=True)]
-        found = found[(..., *cut)]
-    return found
+    return convolved(in1, in2, mode, axes, dot_axes)
 
 
 @stands_in(scipy.signal)
@@ -85,58 +57,6 @@ def correlate(in1: object, in2: object, mode: str = "full", method: str = "auto"
     b = as_expr(in2)
     found: Expr = convolve(as_expr(in1), b[(slice(None, None, -1),) * b.ndim], mode)
     return found
-
-
-def _convolved_last(
-    a: Any, axes: Sequence[int], summed: Sequence[int]
-) -> tuple[Any, int, list[int]]:
-    """The array with the summed and then the convolved axes last; how many others; the extents."""
-    chosen = [check_axis(k, a.ndim, "convolve") for k in (*summed, *axes)]
-    others = [k for k in range(a.ndim) if k not in chosen]
-    extents: list[int] = []
-    for extent in [a.shape[k] for k in chosen[len(summed) :]]:
-        if not isinstance(extent, int):
-            raise ShapeError(f"convolve needs extents that are numbers, not {extent}")
-        extents.append(extent)
-    return np.transpose(a, others + chosen), len(others), extents
-
-
-def _valid(
-    a: Any, b: Any, free: int, others: int, extents: Sequence[int], back: bool = False
-) -> Any:
-    """Sums over all places of b inside of a: out[i] is the sum over k of a[i + n - 1 - k] b[k].
-
-    The axes of both are those of their own, those that are summed, and those that are convolved;
-    `back` puts those of b first.
-    """
-    n = len(extents)
-    summed = a.ndim - free - n
-    letters = count()
-    own, their, dot, out, inner = (list(islice(letters, m)) for m in (free, others, summed, n, n))
-    lead = their + own if back else own + their
-    return np.einsum(
-        _windows(a, extents), own + dot + out + inner, b, their + dot + inner, lead + out
-    )
-
-
-def _windows(a: Any, extents: Sequence[int]) -> Any:
-    """What b meets: behind the axes of all places, the entries before each of them, backwards."""
-    n = len(extents)
-    if not n:
-        return a
-    if not isinstance(a, Expr):
-        last = tuple(range(-n, 0))
-        return np.flip(np.lib.stride_tricks.sliding_window_view(a, extents, last), last)
-    places = [a.shape[k - n] - extents[k] + 1 for k in range(n)]  # type: ignore[operator]
-
-    def entry(chosen: list[Any]) -> Any:
-        if len(chosen) < 2 * n:
-            extent: Extent = [*places, *extents][len(chosen)]
-            return build(extent, lambda i: entry([*chosen, i]))
-        pairs = zip(chosen[:n], chosen[n:], extents, strict=True)
-        return a[(..., *[i + (m - 1) - k for i, k, m in pairs])]
-
-    return np.moveaxis(entry([]), range(2 * n), range(-2 * n, 0))
 
 
 def __getattr__(name: str) -> Any:

@@ -269,6 +269,9 @@ class ArrayLanguage(ArrayPrograms):
     def constant(self, c: Code) -> Code:
         return Code(f"{operand(c)}.{self.cast}({self.dtype})")
 
+    def whole_numbers(self, c: Code) -> Code:
+        return self.constant(c)
+
     def scalar(self, c: Code) -> Code:
         return Code(f"{'float' if self.dtype == 'dtype' else 'int'}({c.text})", weak=True)
 

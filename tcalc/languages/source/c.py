@@ -109,7 +109,7 @@ class C(Writer):
 
     def _converted(self, v: Value) -> Value:
         """Entries of an array of the other type, as this program's."""
-        return pulled(v.shape, lambda index: Code(f"({self.kind}){entry_of(v, index).text}"))
+        return pulled(v.shape, lambda index: Code(f"({self.kind}){atom(entry_of(v, index).text)}"))
 
     def number(self, value: float) -> Code:
         if self.integers and float(value).is_integer():
@@ -336,6 +336,9 @@ class C(Writer):
 
     def constant(self, c: Code) -> Code:
         return c
+
+    def whole_numbers(self, c: Code) -> Code:
+        return self._converted(value(c))
 
     def scalar(self, c: Code) -> Code:
         return replace(value(c), weak=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from .c_fusion import live
 from .c_header import declarations
@@ -13,6 +13,7 @@ from .c_nests import Line, Statement, lettered, lines, nest, place
 from .c_values import Value, entry_of, value
 from .c_writer import Writer
 from .language import NUMBERS, Check, Difference, Sample
+from .scope import unlike
 
 _HEAD = """
 #include <stdio.h>
@@ -70,23 +71,26 @@ def check_text(language: Writer, check: Check, source: str, routines: Mapping[st
         The functions that it may carry along, by name.
     """
     parts, data, start = [_HEAD], list[str](), list[str]()
-    declared = declarations(source)
+    declared = _apart(declarations(source))
     sizes = dict(check.sizes)
     for s in check.samples:
         for n, extent in zip(language.scope.variables[s.name].shape, s.shape, strict=True):
             if isinstance(n, str) and n.isidentifier():
                 sizes[language.extent(n)] = extent
+        s = s._replace(name=_beside(s.name, declared))
         parts.append(_sampled(language, s, f"make_{s.name}"))
         kind = "ptrdiff_t" if s.integral else "real"
         data.append(f"static {kind} {s.name}[{_count(s.shape)}];")
         start += _drawn(s)
     body = [*data, *_results(check.function, check.shapes, declared)]
-    first = _call(check.function, declared, check.samples, sizes)
+    samples = [s._replace(name=_beside(s.name, declared)) for s in check.samples]
+    first = _call(check.function, declared, samples, sizes)
     ran = [f"if ({first})", "    return 1;"]
     if check.difference is None:
         end = ['    printf("computed\\n");', "    return 0;"]
     else:
-        end = _compared(language, check, check.difference, declared, sizes, parts, body)
+        given = check._replace(samples=samples)
+        end = _compared(language, given, check.difference, declared, sizes, parts, body)
     written = [f"    {line}" for line in [*body, *start, *ran]]
     main = "\n".join(["int main(void)", "{", *written, *end, "}"])
     helpers = [text for text in called(parts, routines) if text not in source]
@@ -98,7 +102,7 @@ def _compared(
     sizes: Mapping[str, int], parts: list[str], body: list[str],
 ) -> list[str]:  # fmt: skip
     """Statements that compare; what they need goes to the parts and to the body's head."""
-    d = difference.direction
+    d = difference.direction._replace(name=_beside(difference.direction.name, declared))
     parts.append(_sampled(language, d, "make_direction"))
     entries = math.prod(d.shape)
     (shape,) = check.shapes
@@ -118,6 +122,18 @@ def _compared(
         ),
     )  # fmt: skip
     return text.split("\n")
+
+
+def _apart(declared: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    """Declarations in which no parameter has the name of a function, which it would hide."""
+    return {
+        name: [re.sub(r"\w+$", lambda found: _beside(found[0], declared), p) for p in given]
+        for name, given in declared.items()
+    }
+
+
+def _beside(name: str, functions: Collection[str]) -> str:
+    return unlike(name, functions, "_") if name in functions else name
 
 
 def _count(shape: Sequence[int]) -> int:

@@ -297,6 +297,9 @@ class Julia(JuliaProgram):
         dot = "." if ndim(c) else ""
         return Value(f"{self.kind}{dot}({bare(c.text)})", ndim=ndim(c))
 
+    def whole_numbers(self, c: Code) -> Code:
+        return Value(f"Int{'.' if ndim(c) else ''}({bare(c.text)})", ndim=ndim(c))
+
     def scalar(self, c: Code) -> Code:
         return Value(f"{self.kind}({bare(c.text)})", weak=True)
 

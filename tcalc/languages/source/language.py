@@ -345,6 +345,9 @@ class Language(Protocol):
     def constant(self, c: Code) -> Code:
         """What an operator without operands makes, or integers, as an array of its dtype."""
 
+    def whole_numbers(self, c: Code) -> Code:
+        """Numbers that are integers, read among the integers that index."""
+
     def scalar(self, c: Code) -> Code:
         """What an operator makes of numbers of the language, as such a number."""
 
@@ -354,13 +357,8 @@ class Language(Protocol):
     def fold(self, step: str, operands: tuple[Sequence[Code], ...], turns: Turns) -> Code:
         """All results of a loop: the last states, then all states after each step, then before.
 
-        Parameters
-        ----------
-        step : str
-            The function of one step, from states, slices and what all steps share to states.
-        operands : (states, slices, fixed)
-            First states; what is read one slice a step; what all steps share.
-        turns : Turns
+        `step` is a function of states, slices and what all steps share to states, as the operands
+        are: first states, what is read one slice a step, and the rest.
         """
 
     # --- the module ---

@@ -299,6 +299,9 @@ class Matlab(MatlabProgram):
     def constant(self, c: Code) -> Code:
         return replace(c, weak=True)
 
+    def whole_numbers(self, c: Code) -> Code:
+        return self.constant(c)
+
     def scalar(self, c: Code) -> Code:
         return replace(self.truth(c) if isinstance(c, Value) and c.truth == "?" else c, weak=True)
 

@@ -26,6 +26,7 @@ from ...graph.normal import bare
 from ...graph.operators import Loop
 from ...graph.products import Factors, factors_of, indicates, selects
 from ...graph.trees import leaves
+from ...ops.affine_entries import integral
 from ...plan.lowering.spellings import ahead
 from ...rules.strategy import simplify
 from ...support.errors import ShapeError
@@ -132,11 +133,21 @@ def placed_once(nodes: Sequence[Expr], uses: Counter[int]) -> set[int]:
 
 
 def counts(node: Expr) -> bool:
-    """May the values be integers, whatever the operands are: places along an axis, or states?
+    """May the values be integers, though operands are not: places, comparisons, or states?
 
     States of loops and their histories are numbers, of which an index is made where they are read.
     """
-    return isinstance(node, Part) or (isinstance(node, Apply) and node.op.meaning.places)
+    return (
+        isinstance(node, Part)
+        or (isinstance(node, Apply) and node.op.meaning.places)
+        or compares_numbers(node)
+    )
+
+
+def compares_numbers(node: Expr) -> bool:
+    """Is a node 1 or 0, whatever its operands are, which are no integers?"""
+    truth = isinstance(node, Apply) and node.op.meaning.truth
+    return truth and not all(map(integral, node.args))
 
 
 def indices(node: Expr) -> tuple[Expr, ...]:

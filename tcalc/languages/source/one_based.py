@@ -211,7 +211,7 @@ class OneBased(ABC):
         return [bare(self.size(extent).text) for extent in shape]
 
     def index(self, text: str, keys: Sequence[str]) -> str:
-        return f"{text}{self.brackets[0]}{', '.join(keys)}{self.brackets[1]}"
+        return f"{text}{self.brackets[0]}{', '.join(keys)}{self.brackets[1]}" if keys else text
 
     def invoke(self, axes: int, function: str, *args: Code | str) -> Value:
         """A call whose result has so many axes."""

@@ -28,6 +28,7 @@ from .formulas import applied, condition, given, unknown, written
 from .language import Code, FunctionText, Language, Operator, named, short_enough
 from .nodes import (
     below,
+    compares_numbers,
     contracts,
     counts,
     described,
@@ -286,6 +287,8 @@ class SourceProgram(Sums):
 
     def made_of(self, node: Expr) -> Code:
         """A node from its operands."""
+        if self.around is not None and compares_numbers(node):
+            return self.language.whole_numbers(self.around.inner(node))
         if isinstance(node, Var):
             code = self.language.variable(self.names[node.name], node.shape)
             return self.language.constant(code) if node.integral or self.around else code

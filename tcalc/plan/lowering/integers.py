@@ -11,6 +11,7 @@ from ...graph.bound_variables import readable
 from ...graph.extents import extent_of
 from ...graph.nodes import Add, Apply, Einsum, Expr, postorder
 from ...graph.products import indicates, selects
+from ...ops.affine_entries import integral
 from ...ops.indicator import bound
 from ...support.arrays import AnyArray
 from ...support.namespaces import NUMPY
@@ -20,6 +21,8 @@ def computed(e: Expr) -> bool:
     """Is a node of integers a sum, a product or an entrywise function of others?"""
     if isinstance(e, Einsum):
         return len(set(e.out)) == len(e.out) and not any(map(selects, e.args))
+    if isinstance(e, Apply) and e.op.meaning.truth:
+        return all(map(integral, e.args))
     return isinstance(e, Add) or (isinstance(e, Apply) and e.op.elementwise and not selects(e))
 
 
