@@ -127,7 +127,7 @@ def test_undeclared_names_have_their_order_from_use_or_are_matrices(
         ("[1, 2", 1, 1, "never closed"),
         ("[1, [2]]", 1, 1, "nested brackets of equal lengths"),
         ("x = 1; x = 2; x", 1, 8, "has a value already"),
-        ("||A||", 1, 1, "norm2(a)"),
+        ("||A||", 1, 1, "norm(A)"),
         ("|A", 1, 1, "expected |"),
         ("A[1]", 1, 2, "index language"),
         ("lower_ones(-3)", 1, 1, "negative"),

@@ -75,7 +75,7 @@ PARSE_ERRORS = [
     ("x.Ty", 1, 2, ["unexpected character '.'"]),
     ("where(a > 1 && b > 1, a, b)", 1, 13, ["`&&`", "logical_and(a, b)"]),
     ("a || b", 1, 3, ["`||`", "logical_or(a, b)"]),
-    ("|x|", 1, 1, ["`|`", "abs(a)"]),
+    ("|x|", 1, 1, ["`|`", "abs(x)"]),
     ("where(!a, a, b)", 1, 7, ["`!`", "logical_not(a)"]),
     ("where(a ~= b, a, b)", 1, 9, ["`~=`", "!="]),
     ("where(a ≤ b, a, b)", 1, 9, ["`≤`", "<="]),

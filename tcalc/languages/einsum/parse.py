@@ -30,6 +30,7 @@ from ...support.limits import for_text
 from ...support.misspelt import closest_name
 from ..reading.calls import ADDING, ArrayTree
 from ..reading.declarations import declared_variables, keeping_used
+from ..reading.foreign import CALLED
 from ..reading.library import LIBRARY
 from ..reading.loops import LoopLanguage, with_loops
 from ..reading.numbers import NUMBERS
@@ -50,6 +51,8 @@ OPERATORS = {
 }  # fmt: skip
 #: Functions of entries that are no row of the operator table.
 ENTRY_FUNCTIONS = ("where", "square", "clip", "greater", "greater_equal")
+#: What advice calls the indices of operands.
+LETTERS = "ijklmnopq"
 #: Axes of one array, as in NumPy.
 MAX_AXES = 64
 
@@ -261,7 +264,25 @@ class _ExpressionBuilder:
                 axis = next(k for k, (a, b) in enumerate(zip(one, two, strict=True)) if a != b)
                 message = f"index {axis} has extent {one[axis]} and {two[axis]}"
             advice = "entries are combined of operands of one shape, or with scalars"
-            raise self.tree.shape_error(f"{shown}: {message}; {advice}", node.at)
+            written = self.along_index(node) if node.name == "*" else ""
+            raise self.tree.shape_error(f"{shown}: {message}; {advice}{written}", node.at)
+
+    def along_index(self, node: Node) -> str:
+        """What to write for a product of arrays that have an extent in common."""
+        one, two = (self.built[place].shape for place in node.args)
+        pairs = [(j, k) for j in reversed(range(len(one))) for k in range(len(two))]
+        common = [(j, k) for j, k in pairs if one[j] == two[k]]
+        if not common or len(one) + len(two) > len(LETTERS):
+            return ""
+        left, right = list(LETTERS[: len(one)]), list(LETTERS[len(one) : len(one) + len(two)])
+        right[common[0][1]] = shared = left[common[0][0]]
+        kept = "".join(dict.fromkeys([*left, *right]))
+        words = f"{''.join(left)},{''.join(right)}"
+        operands = ", ".join(map(self.tree.source, node.args))
+        summed, along = (
+            f"#('{words}->{out}', {operands})" for out in (kept.replace(shared, ""), kept)
+        )
+        return f"; write {summed} to sum over an index, {along} to keep it"
 
     # --- calls ------------------------------------------------------------------------------------
 
@@ -319,7 +340,11 @@ class _ExpressionBuilder:
 
     def unknown(self, node: Node) -> str:
         if node.name in self.variables or any(s.name == node.name for s in self.tree.statements):
-            return f"`{node.name}` is no function; a product is written {node.name}*(…)"
+            numbers = any(self.tree.nodes[place].kind == "number" for place in node.args)
+            entries = "entries are taken by the index language, and " if numbers else ""
+            return f"`{node.name}` is no function; {entries}a product is written {node.name}*(…)"
+        if node.name in CALLED:
+            return f"there is no function `{node.name}`; write {CALLED[node.name]}(…)"
         if node.name == "const":
             return "the numbers of const(…) are not in the text: declare a variable for it"
         close = closest_name(node.name, [*LIBRARY, *TABLE, *ALIASES])

@@ -7,7 +7,8 @@ of a row's call, and behind ``name=``, are its parameters.
 from __future__ import annotations
 
 from ..reading.calls import ArrayParser, ArrayTree
-from ..reading.lexer import PREFIXES, Lexicon
+from ..reading.foreign import TRANSPOSED
+from ..reading.lexer import Lexicon
 from ..reading.parser import COMPARISON, POWER, PRODUCT, SUM, Grammar
 from ..reading.rows import row_named
 
@@ -25,20 +26,19 @@ FUNCTIONS_TOO = ("max", "min")
 LEXICON = Lexicon(
     operators=(*LEVELS, "#", "(", ")", "[", "]", "|", ",", ";", "="),
     comments="",
-    synonyms={"−": "-", "·": "*", "≤": "<=", "≥": ">=", "≠": "!="},
+    synonyms={"−": "-", "·": "*", "≤": "<=", "≥": ">=", "≠": "!=", "**": "^"},
     hints={
-        "**": "a power is ^",
         ".*": "everything is entry by entry; write *",
         "./": "everything is entry by entry; write /",
         ".^": "everything is entry by entry; write ^",
         "\\": "write #('ij,j->i', inv(A), b)",
-        **dict.fromkeys("'’‘′´⊤ᵀ", "a transpose is #('ij->ji', A)"),
+        **dict.fromkeys((*"'ᵀ", *TRANSPOSED), "a transpose is #('ij->ji', A)"),
+        "∑": "write sum(x)",
         "×": "a product of entries is *",
         "||": "the magnitude of entries is |a|, a norm is norm2(a)",
         "&": "write logical_and(a, b)",
         "!": "write logical_not(a)",
         "~": "write logical_not(a)",
-        **PREFIXES,
         "#": "a product over indices is #('ij,jk->ik', A, B)",
     },
 )

@@ -9,7 +9,9 @@ from ...graph.extents import extent_from, show_shape
 from ...graph.nodes import Expr, Var
 from ...integers.affine import Affine
 from ...ops.indicator import label_of
+from ...support.declaring import declaration
 from ...support.errors import ParseError, ShapeError, UnsupportedError
+from ...support.misspelt import closest_name
 from ...support.records import NamedTuple
 from ..reading.lexer import WORDS
 from ..reading.tree import Node
@@ -55,10 +57,18 @@ class Arrays:
         """The error for a name that stands for nothing."""
         elsewhere = any(found.name == node.name for found in self.tree.indices)
         message = f"`{node.name}` is neither declared nor an index here"
+        first = self.tree.nodes[self.tree.statements[-1].root]
         if elsewhere or self.tree.in_subscript(node):
-            message += f"; sums are written out: sum[{node.name}](…)"
-        elif node.kind == "access":
+            return self.tree.error(f"{message}; sums are written out: sum[{node.name}](…)", node.at)
+        if first.name == "==" and first.start == node.start:
+            message = f"a statement has one =: {self.tree.text[node.start : node.end]} = …"
+            return self.tree.error(message, first.at)
+        if node.kind == "access":
             message = f"`{node.name}` is no array: it is neither declared nor a name given before"
+        close = closest_name(node.name, self.named)
+        hint = f"did you mean `{close}`? Otherwise " if close else ""
+        shape = "mnkpqrst"[: len(node.args)] if len(node.args) > 1 else "n" * len(node.args)
+        message += f"; {hint}declare {declaration(node.name, *shape)}"
         return self.tree.error(message, node.at)
 
     def array(self, node: Node) -> OffsetArray:

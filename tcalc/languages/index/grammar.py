@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import field
 
 from ...support.records import record
-from ..reading.lexer import PREFIXES, Lexicon
+from ..reading.foreign import TRANSPOSED
+from ..reading.lexer import Lexicon
 from ..reading.parser import AND, BRACKETS, COMPARISON, OR, POWER, PRODUCT, SUM, Grammar
 from ..reading.tree import Node, SyntaxTree
 
@@ -32,21 +33,27 @@ FUNCTIONS_TOO = ("max", "min")
 LEXICON = Lexicon(
     operators=(*LEVELS, "~", "(", ")", "[", "]", ",", ";", "=", ".."),
     comments="#",
-    synonyms={"−": "-", "·": "*", "≤": "<=", "≥": ">=", "≠": "!="},
+    synonyms={"−": "-", "·": "*", "≤": "<=", "≥": ">=", "≠": "!=", "**": "^"},
     hints={
-        "**": "a power is ^",
         "//": "write floor(a/b)",
         "@": "write sum[k](a[i,k]*b[k,j])",
         ".*": "everything is entry by entry; write *",
         "./": "everything is entry by entry; write /",
         ".^": "everything is entry by entry; write ^",
-        **dict.fromkeys("'’‘′´⊤ᵀ", "a transpose is a[j,i]"),
+        **dict.fromkeys((*"'ᵀ", *TRANSPOSED), "a transpose is a[j,i]"),
         "×": "a product is *",
         "&&": "write &",
-        "||": "write |",
+        "||": "write |, and norm(x) for a norm",
         "!": "write ~",
+        "|": "write abs(x[i])",
+        "and": "write &",
+        "or": "write |",
+        "not": "write ~",
+        "∑": "write sum[i](…)",
+        "∏": "write prod[i](…)",
         ":": "a range is 0..n - 1",
-        **PREFIXES,
+        ":=": "a statement is name[indices] = expression",
+        "{": "subscripts stand in brackets, as in x[i], what belongs together in parentheses",
     },
 )
 

@@ -15,6 +15,7 @@ from ...graph.products import filled, numeral
 from ...integers.affine import Affine
 from ...integers.boxes import index
 from ...ops.indicator import label_of
+from ...support.errors import ParseError
 from ...support.limits import for_text
 from ...support.trampoline import Steps, run
 from ..reading.declarations import declared_variables, keeping_used
@@ -28,11 +29,11 @@ from .grammar import COMPARISONS, LEXICON, IndexTree
 from .integers import Integers
 from .iteration_space import Context, IterationSpace, Placed
 from .ranges import Ranges
+from .spellings import no_function
 from .syntax import index_syntax_tree
 from .values import (
     Labelled,
     array_operands,
-    closest_entry_function,
     combined_pieces,
     entry_arity,
     labelled_affine,
@@ -121,6 +122,7 @@ class _ExpressionBuilder:
         self.dimensions |= tree.named_in_bounds() - {
             name for name, v in declared.items() if v.ndim or not v.integral
         }
+        self.checked = 0  # nodes of statements before
         self.space = IterationSpace()
         self.extents = self.space.extents
         self.integers = Integers(tree, self.dimensions)
@@ -148,6 +150,7 @@ class _ExpressionBuilder:
             raise self.tree.error(
                 f"`{statement.name}` is declared; choose another name", statement.at
             )
+        self.check_names(statement)
         lows, word = [], []
         context: Context = ()
         for place in statement.indices:
@@ -160,6 +163,33 @@ class _ExpressionBuilder:
         e = with_axes(value, tuple(word), self.extents)
         self.arrays.named[statement.name] = OffsetArray(e, tuple(lows))
         return e
+
+    def check_names(self, statement: SyntaxStatement) -> None:
+        """Refuse names that stand for nothing: no range would follow from them.
+
+        Bounds, subscripts and arguments of functions of whole arrays are read by others.
+        """
+        first, self.checked = self.checked, statement.root + 1
+        others = {end for index in self.tree.indices for end in (index.low, index.high)}
+        found: list[Node] = []
+        for place in reversed(range(first, self.checked)):
+            node = self.tree.nodes[place]
+            whole = node.kind == "call" and entry_arity(node.name) is None
+            if place in others or node.kind == "access" or whole:
+                others.update(node.args)
+            if place not in others and (node.kind == "name" or whole):
+                found.append(node)
+        for node in reversed(found):
+            if node.kind == "name":
+                self.name(node)
+            elif array_operands(node.name) is None:
+                raise self.no_function(node)
+
+    def no_function(self, node: Node) -> ParseError:
+        """The error for a call of a name that is no function."""
+        arguments = ", ".join(map(self.tree.source, node.args))
+        message = no_function(node.name, arguments, node.name in self.arrays.named)
+        return self.tree.error(message, node.at)
 
     # --- values -----------------------------------------------------------------------------------
 
@@ -261,12 +291,7 @@ class _ExpressionBuilder:
                 raise self.tree.shape_error(message, node.at)
             return Labelled(array.expr, ())
         if wanted is None:
-            message = f"there is no function `{node.name}`"
-            if node.name in self.arrays.named:
-                message = f"`{node.name}` is an array; its entries are {node.name}[…]"
-            elif near := closest_entry_function(node.name):
-                message += f"; did you mean {near}?"
-            raise self.tree.error(message, node.at)
+            raise self.no_function(node)
         if not wanted[0] <= len(node.args) <= wanted[1]:
             count = {1: "one argument", 2: "two arguments"}.get(wanted[0], f"{wanted[0]} arguments")
             message = f"{node.name} takes {count}, not {len(node.args)}"

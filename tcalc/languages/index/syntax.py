@@ -10,6 +10,7 @@ from ...support.errors import ParseError
 from ..reading.parser import OR, Open, Parser
 from ..reading.tree import Positions
 from .grammar import BINDERS, FUNCTIONS_TOO, GRAMMAR, Header, Index, IndexTree
+from .spellings import binder
 
 
 def index_syntax_tree(text: str) -> IndexTree:
@@ -162,6 +163,14 @@ class _IndexParser(Parser):
         self.open("entry", node.name, node.at, operands_before=1)
         self.place += 1
         return True
+
+    def juxtaposed(self) -> ParseError:
+        node = self.nodes[self.values[-1]]
+        called = node.kind == "access" and self.at("(")
+        indices = self.text[node.at + len(node.name) + 1 : node.end - 1] if called else ""
+        if (called or "_" in node.name) and (written := binder(node.name, indices)):
+            return self.fail(f"there is no `{node.name}` here; write {written}", node.at)
+        return super().juxtaposed()
 
     def unclosed(self, bracket: Open) -> ParseError:
         if bracket.kind not in ("low", "high"):

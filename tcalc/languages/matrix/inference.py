@@ -29,7 +29,7 @@ from .functions import (
 from .general_calls import general_call, is_general, placeholder
 from .rules import FUNCTION_RULES, KIND_RULES, OPERATOR_RULES
 from .sizes import SizeRules
-from .spellings import instead
+from .spellings import called_array, instead
 from .syntax import argument
 from .types import SCALAR, Type, TypingContext, TypingRule, type_of_axes
 
@@ -238,7 +238,7 @@ class _Inference:
             return self.tree.error(f"`{name}` has several results: write {parts}", node.at)
         assigned = any(name == statement.name for statement in self.tree.statements)
         if assigned or name in self.declared or name in NUMBERS or _CONVENTION.fullmatch(name):
-            hint = f"`{name}` is no function; a product is written {name}*(…)"
+            hint = f"`{name}` is no function; {called_array(name, node, self.tree)}"
         elif known:
             hint = f"there is no function `{name}`; write {known}"
         else:

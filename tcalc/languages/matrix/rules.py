@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from ..reading.tree import Node
-from .advice import product_advice, quotient_advice
+from .advice import extent_advice, product_advice, quotient_advice
 from .spellings import TRANSPOSES
 from .types import (
     MATRIX_PRODUCTS,
@@ -47,7 +49,9 @@ def product_type(context: TypingContext, node: Node) -> Type:
     *words, out, kind = MATRIX_PRODUCTS[kinds]
     for k, letter in enumerate(words[0]):
         if letter in words[1]:
-            context.same((node.args[0], k), (node.args[1], words[1].index(letter)), node.at)
+            axis = words[1].index(letter)
+            advice = partial(extent_advice, context, node)
+            context.same((node.args[0], k), (node.args[1], axis), node.at, advice)
     axes = dict(zip("".join(words), (*left.dims, *right.dims), strict=True))
     return Type(kind, tuple([axes[letter] for letter in out]))
 

@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
+from ..reading.foreign import CALLED
+from ..reading.tree import Node, SyntaxTree
 from .functions import FUNCTIONS, signature_of
-
-_CALLED = {
-    **{f"a{name}": f"arc{name}" for name in ("sin", "cos", "tan")},
-    "ln": "log", "lg": "log10", "ld": "log2", "sgn": "sign", "signum": "sign",
-    "atan2": "arctan2", "pow": "power", "sqr": "square", "logistic": "sigmoid", "lgamma": "gammaln",
-    "loggamma": "gammaln", "psi": "digamma", "normcdf": "ndtr", "Phi": "ndtr", "heaviside": "less",
-    "inverse": "inv", "invert": "inv", "determinant": "det", "adjoint": "adj", "adjugate": "adj",
-    "lse": "logsumexp", "average": "mean", "total": "sum", "product": "prod", "amax": "max",
-    "amin": "min", "frobenius": "norm", "tensorproduct": "kron",
-}  # fmt: skip
 
 #: By the name that somebody calls: what to write, in which {0} and {1} are the arguments.
 INSTEAD = {
-    **{name: f"{call}({{0}})" for name, call in _CALLED.items()},
+    **{name: f"{call}({{0}})" for name, call in CALLED.items()},
     "atan2": "arctan2({0}, {1})",
     "pow": "{0} .^ {1}, of scalars {0}^{1}",
     "heaviside": "where({0} > 0, 1, 0)",
@@ -41,14 +33,13 @@ INSTEAD = {
     "cond": "norm({0}, 2)*norm(inv({0}), 2)",
     "identity": "eye(n)",
     "I": "eye(n)",
+    "tensorproduct": "kron({0}, {1})",
     "ones": "vector(1, n) for a column, ones(m, n) for a matrix",
     "zeros": "vector(0, n) for a column, zeros(m, n) for a matrix",
     "linspace": "iota(n), which is 0, 1, … n - 1, and arithmetic",
     "arange": "iota(n), which is 0, 1, … n - 1",
     "range": "iota(n), which is 0, 1, … n - 1",
-    "size": "extent(n) of the dimension's name n",
-    "length": "extent(n) of the dimension's name n",
-    "numel": "extent(n) of the dimension's name n",
+    **dict.fromkeys(("size", "length", "numel", "len"), "extent(n) of the dimension's name n"),
     "einsum": "#('ij,jk->ik', {0}, {1})",
     "repmat": "{0}*vector(1, n)' to repeat a column",
     "round": "floor({0} + 0.5)",
@@ -84,6 +75,13 @@ def instead(name: str, arguments: list[str]) -> str:
     if lower != name and signature_of(lower) is not None:
         return f"{lower}({', '.join(arguments) or '…'})"
     return ""
+
+
+def called_array(name: str, node: Node, tree: SyntaxTree) -> str:
+    """What to write for an array with arguments: numbers are subscripts."""
+    entries = len(node.args) > 1 or any(tree.nodes[place].kind == "number" for place in node.args)
+    product = f"a product is written {name}*(…)"
+    return f"entries are {name}[…], counted from 0, and {product}" if entries else product
 
 
 def called(name: str, power: str, argument: str) -> str:

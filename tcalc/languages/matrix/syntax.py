@@ -11,7 +11,8 @@ from typing import Any
 from ...graph.extents import affine_extent
 from ...support.errors import ParseError
 from ..reading.calls import ArrayParser, ArrayTree
-from ..reading.lexer import PREFIXES, WORDS, Lexicon, excerpt, literal
+from ..reading.foreign import TRANSPOSED
+from ..reading.lexer import WORDS, Lexicon, excerpt, literal
 from ..reading.parser import BRACKETS, COMPARISON, OR, POWER, PRODUCT, SUM, Grammar, Open
 from ..reading.tree import Node, Positions, SyntaxTree
 from ..reading.where import definitions_first
@@ -42,7 +43,6 @@ LEXICON = Lexicon(
         "**": "a power of entries is .^, of a scalar or a square matrix ^",
         "//": "write floor(a ./ b)",
         "@": "a product of matrices and vectors is *",
-        ".T": "a transpose is '",
         "&&": "write logical_and(a, b)",
         "||": "write norm(a) for a norm, and logical_or(a, b) for one or the other",
         "&": "write logical_and(a, b)",
@@ -50,13 +50,13 @@ LEXICON = Lexicon(
         "~=": "write !=",
         "~": "write logical_not(a)",
         "!": "write logical_not(a)",
-        **dict.fromkeys("’‘′´⊤", "a transpose is '"),
+        **dict.fromkeys(TRANSPOSED, "a transpose is '"),
+        ":": "slices stand in brackets and count from 0: A[0, :]",
         "×": "a product of matrices and vectors is *, of entries .*",
         "≤": "write <=",
         "≥": "write >=",
         "≠": "write !=",
         "∑": "write sum(x)",
-        **PREFIXES,
     },
 )
 

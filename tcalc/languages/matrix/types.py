@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from ...graph.extents import Extent, show_shape
+from ...support.declaring import declaration
 from ...support.errors import ShapeError
 from ...support.records import NamedTuple
 from ..reading.calls import ArrayTree
@@ -107,15 +108,22 @@ class TypingContext:
         name = f"the {AXES[kind][axis]}" if kind in AXES else "an axis"
         return f"{name} of `{shown}` (index {axis}, extent {extent})"
 
-    def same(self, left: tuple[int, int], right: tuple[int, int], at: int) -> None:
+    def same(
+        self,
+        left: tuple[int, int],
+        right: tuple[int, int],
+        at: int,
+        advice: Callable[[], str] = str,
+    ) -> None:
         """Make an axis of one node and an axis of another equal."""
         a, b = (self.types[place].dims[axis] for place, axis in (left, right))
         if not self.dimensions.unify(a, b):
-            raise self.tree.shape_error(
+            message = (
                 f"{self.describe(left[0])} and {self.describe(right[0])}: "
-                f"{self.axis(*left)} and {self.axis(*right)} must be equal",
-                at,
+                f"{self.axis(*left)} and {self.axis(*right)} must be equal"
             )
+            written = advice()
+            raise self.tree.shape_error(f"{message}; {written}" if written else message, at)
 
     def may_be_equal(self, left: tuple[int, int], right: tuple[int, int]) -> bool:
         """Can an axis of one node and an axis of another be equal?"""
@@ -142,7 +150,7 @@ class TypingContext:
         name = min(found)
         return (
             f"`{name}` is not declared, and so a scalar by convention: declare its shape, such as "
-            f'{name}=("n",) for a column; '
+            f"{declaration(name, 'n')} for a column; "
         )
 
     def check_square(self, place: int, at: int) -> None:

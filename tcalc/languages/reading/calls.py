@@ -13,7 +13,7 @@ import numpy as np
 
 from ...graph.extents import Extent
 from ...graph.variables import check_extent
-from ...support.errors import ParseError, ShapeError
+from ...support.errors import ShapeError
 from ...support.limits import spend
 from ...support.records import NamedTuple, record
 from .lexer import Token
@@ -98,11 +98,6 @@ class ArrayParser(Parser):
     def argued(self) -> bool:
         """Behind the bracket or a comma of a call: does an operand follow?"""
         return True
-
-    def juxtaposed(self) -> ParseError:
-        if self.token.text == "if":
-            return self.fail("a choice is where(condition, a, b)")
-        return super().juxtaposed()
 
     # --- names ------------------------------------------------------------------------------------
 

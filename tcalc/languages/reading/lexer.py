@@ -11,6 +11,7 @@ from ...graph.variables import canonical_name
 from ...support.errors import ParseError
 from ...support.limits import spend
 from ...support.records import NamedTuple
+from .foreign import FOREIGN, fenced
 
 MAX_TEXT = 2**22
 MAX_DEPTH = 100_000
@@ -21,9 +22,6 @@ _NAME = r"[^\W\d²³¹ᵀ][^\W²³¹ᵀ]*"
 #: How an einsum form begins: #('ij,jk->ik', which is no comment and no transpose; or einsum('….
 _FORM = r"""(?:#|einsum)(?=\([ \t]*['"])"""
 _QUOTED = re.compile(r"""[ \t]*('[^'\n]*'|"[^"\n]*")""")
-
-#: What stands before the names of functions in programs, as hints.
-PREFIXES = dict.fromkeys(("np.", "numpy.", "jnp.", "tc."), "functions are named without it")
 
 #: Words that literals may be.
 WORDS = {"True": True, "False": False, "inf": math.inf}
@@ -53,8 +51,8 @@ class Lexicon:
     synonyms : mapping
         Other spellings of operators.
     hints : mapping
-        What other languages write, and what is written here instead; of operators, where they are
-        not between operands.
+        What other languages write, and what is written here instead, beside what is foreign to
+        all languages; of operators, where they cannot stand.
     """
 
     def __init__(
@@ -65,20 +63,23 @@ class Lexicon:
         hints: Mapping[str, str] | None = None,
     ) -> None:
         self.synonyms = dict(synonyms)
-        self.hints = dict(hints or {})
+        self.hints = {**FOREIGN, **(hints or {})}
         comment = f"|[{re.escape(comments)}][^\\n]*" if comments else ""
         self.comment = re.compile(rf"(?!{_FORM}){comment[1:]}" if comments else "(?!)")
         words = sorted([*operators, *synonyms], key=lambda word: (-len(word), word))
-        foreign = "|".join([_alone(word) for word in self.hints if word not in words]) or "(?!)"
+        marks = [w for w in self.hints if w not in words and not re.fullmatch(_NAME, w)]
+        foreign = "|".join(map(_alone, sorted(marks, key=len, reverse=True)))
         self.pattern = re.compile(
             rf"(?P<form>{_FORM if '#' in words else '(?!)'})|(?P<hint>{foreign})|(?P<newline>\n)"
             rf"|(?P<blank>[ \t\r\u00a0]+{comment})"
             rf"|(?P<number>{_NUMBER})|(?P<name>{_NAME})|(?P<op>{'|'.join(map(re.escape, words))})"
         )
 
-    def misused(self, word: str, text: str, place: int) -> ParseError:
-        """The error for an operator of another language."""
-        return ParseError(f"there is no `{word}` here; {self.hints[word]}", text, place)
+    def misused(self, word: str, text: str, place: int, begins: bool = False) -> ParseError:
+        """The error for a word of another language, which may begin an operand."""
+        written = fenced(text, place) if begins else ""
+        advice = f"write {written}" if written else self.hints[word]
+        return ParseError(f"there is no `{word}` here; {advice}", text, place)
 
     def tokens(self, text: str) -> list[Token]:
         """All tokens, newlines inside brackets left out, closed by a token `end`."""
@@ -92,7 +93,7 @@ class Lexicon:
                 raise ParseError(f"unexpected character {_shown(text[place])}", text, place)
             kind, word = str(match.lastgroup), match.group()
             if kind == "hint":
-                raise self.misused(word, text, place)
+                raise self.misused(word, text, place, not found or not _ends(found[-1]))
             start, place = place, match.end()
             if kind == "form":
                 found += [Token("op", "#", start, place), Token("op", "(", place, place + 1)]
@@ -126,6 +127,11 @@ def _quoted(text: str, place: int) -> Token:
         at = place + len(text[place:]) - len(text[place:].lstrip(" \t"))
         raise ParseError("this quote is never closed on its line", text, at)
     return Token("quoted", found.group(1)[1:-1], *found.span(1))
+
+
+def _ends(token: Token) -> bool:
+    """Does an operand end with this token?"""
+    return token.kind in ("number", "name", "quoted") or token.text in (")", "]", "'")
 
 
 def _alone(word: str) -> str:

@@ -227,6 +227,9 @@ class Parser(ABC):
         return True
 
     def missing(self) -> ParseError:
+        lexicon, token = self.grammar.lexicon, self.token
+        if token.text in lexicon.hints:
+            return lexicon.misused(token.text, self.text, token.start, True)
         top = self.stack[-1] if self.stack else None
         if top and top.level in (POWER, SIGN):
             wanted = "an exponent: a number, a name, a call or a parenthesis"
@@ -257,11 +260,18 @@ class Parser(ABC):
 
     def juxtaposed(self) -> ParseError:
         """The error for two operands without an operator between them."""
-        node, token = self.nodes[self.values[-1]], self.token
+        node, token, lexicon = self.nodes[self.values[-1]], self.token, self.grammar.lexicon
+        for kind, word, at in (
+            (token.kind, token.text, token.start),
+            (node.kind, node.name, node.at),
+        ):
+            if kind == "name" and word in lexicon.hints:
+                return lexicon.misused(word, self.text, at)
         left = excerpt(self.text, node.start, node.end)
         right = excerpt(self.text, token.start, token.end)
-        if token.text in BRACKETS:
-            right += f"…{BRACKETS[token.text]}"
+        following = self.tokens[self.place + (token.kind == "name")].text
+        if following in BRACKETS:
+            right = f"{right.rstrip(following)}{following}…{BRACKETS[following]}"
         return self.fail(f"expected an operator; a product is written with *: {left}*{right}")
 
     def infix(self) -> bool:
