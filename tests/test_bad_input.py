@@ -237,7 +237,7 @@ DATA: list[tuple[Any, dict[str, Any], type[Exception], list[str]]] = [
         for data, word in (
             ([np.inf], "inf"), ([1e30], "1e+30"), ([np.nan], "nan"), ([2.5], "2.5"),
             (np.array([2**64 - 1], np.uint64), "18446744073709551615"), (["a"], "<U1"),
-            (np.array([np.inf], np.float16), "inf"), ([2**70], "object"),
+            (np.array([np.inf], np.float16), "inf"), ([2**70], "beyond 64 bits"),
         )
     ],
     (x - x, {}, TypeError, ["dimension n is not known: pass n="]),

@@ -21,6 +21,7 @@ from ..graph.properties import direction, sample
 from ..run.compile import compile
 from ..support.byte_counts import show_bytes
 from ..support.errors import Error, MemoryLimitError, RangeError
+from ..support.given import no_expression
 from ..support.machine import machine_memory
 from ..support.records import NamedTuple
 
@@ -94,7 +95,7 @@ def check(e: Expr, wrt: Any, order: int = 1, mode: str = "auto", seed: int = 0) 
         Of anything but one expression.
     """
     if not isinstance(e, Expr):
-        raise TypeError(f"one expression is checked, not {type(e).__name__}")
+        raise TypeError(f"one expression is checked, not {no_expression(e)}")
     if not isinstance(seed, int | np.integer) or seed < 0:
         raise ValueError(f"seed= is a whole number from 0 on, not {seed!r}")
     if not 1 <= check_order(order) <= 4:

@@ -25,6 +25,7 @@ from ..run.limits import within
 from ..support import html
 from ..support.byte_counts import read_bytes, show_bytes
 from ..support.errors import PartitionError
+from ..support.given import no_expression
 from ..support.records import NamedTuple
 from .convention import layout
 
@@ -189,7 +190,7 @@ def explain(
     parts = trees.leaves(e)
     for part in parts:
         if not isinstance(part, Expr):
-            raise TypeError(f"expressions are explained, not {type(part).__name__}")
+            raise TypeError(f"expressions are explained, not {no_expression(part)}")
     sources = _sources(parts) if wrt is None else [Source(e, wrt, check_order(order))]
     fired: Counter[str] = Counter()
     for root in {leaf: None for source in sources for leaf in trees.leaves(source.of)}:

@@ -32,6 +32,7 @@ from ..graph.products import filled, indicates
 from ..ops.arithmetic import as_expr
 from ..structured.terms.tensor_layout import CoreProduct, TableIndex, TensorLayout
 from ..support.errors import ShapeError, UnsupportedError
+from ..support.given import no_expression
 from ..support.records import record
 from .bands import Table
 from .core_terms import (
@@ -262,7 +263,7 @@ def compress(e: Any) -> Any:
     if isinstance(e, tuple | list | dict):
         return trees.unflatten(e, map(compress, trees.leaves(e)))
     if not isinstance(e, Expr):
-        raise TypeError(f"expressions are compressed, not {type(e).__name__}")
+        raise TypeError(f"expressions are compressed, not {no_expression(e)}")
     slots: list[tuple[int, Var]] = []
     value, columns = e, e.ndim - e.ndim // 2
     if isinstance(e, Derivative):

@@ -91,19 +91,30 @@ OWN = __package__.partition(".")[0]
 
 def _foreign(frame: FrameType | None) -> str:
     """What to write where a method of a masked array or a table wants an array of an expression."""
-    given = None
+    given, name = None, ""
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] != OWN:
         # The outermost: others may be half made, of which nothing but the type can be asked.
         found = frame.f_locals.get("self")
-        given = found if hasattr(type(found), "__array__") else given
+        if hasattr(type(found), "__array__"):
+            given, name = found, ""
+        elif given is not None:
+            name = name or _name_of(given, frame)
         frame = frame.f_back
     if given is None:
         return ""
-    plain = "filled(...)" if hasattr(type(given), "filled") else "np.asarray(...)"
-    return (
-        f"a {type(given).__name__} of shape {np.shape(given)} takes no expressions, which are no"
-        f" arrays; read {plain} of it instead"
+    shown = f"a {type(given).__name__} of shape {np.shape(given)}"
+    shown = f"`{name}`, {shown}," if name else shown
+    plain = (
+        f"{name}.filled(...)" if hasattr(type(given), "filled") else f"np.asarray({name or '...'})"
     )
+    return f"{shown} takes no expressions, which are no arrays; write {plain} in its place"
+
+
+def _name_of(value: object, frame: FrameType) -> str:
+    """The name by which a function reads a value; nothing where it has none."""
+    code, known = frame.f_code, {**frame.f_globals, **frame.f_locals}
+    names = (*code.co_varnames, *code.co_cellvars, *code.co_freevars, *code.co_names)
+    return next((name for name in names if known.get(name) is value), "")
 
 
 def _stand_in(frame: FrameType | None) -> str:

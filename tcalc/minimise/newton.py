@@ -18,6 +18,7 @@ from ..run.binding import OwnData, by_name
 from ..run.compile import compile
 from ..support.arrays import Array
 from ..support.errors import DeclarationError
+from ..support.given import no_expression
 from ..support.namespaces import on_host
 from ..support.progress import Progress
 from .scipy_objective import Unknowns, check_options
@@ -279,7 +280,7 @@ def newton(
     [0.0, 0.693147]
     """
     if not isinstance(f, Expr):
-        raise TypeError(f"newton minimises an expression, not {type(f).__name__}")
+        raise TypeError(f"newton minimises an expression, not {no_expression(f)}")
     check_options("newton", ("tolerance", "max_steps", "callback"), options)
     if not isinstance(tolerance, int | float | np.number) or not 0 <= tolerance < np.inf:
         raise ValueError(f"newton: tolerance= is a number from 0 on, not {tolerance!r}")

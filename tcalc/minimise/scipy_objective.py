@@ -11,13 +11,14 @@ import numpy as np
 from ..calculus.directional import hvp
 from ..calculus.transforms import hessian, value_and_grad
 from ..graph import trees
-from ..graph.extents import extent_of, show_shape, solved_for
+from ..graph.extents import extent_of, solved_for
 from ..graph.nodes import Expr, Var, dimensions, variables
 from ..graph.variables import var
-from ..run.binding import OwnData, by_name, name_of
+from ..run.binding import OwnData, by_name, name_of, wrong_axes
 from ..run.compile import compile
 from ..support.arrays import Array
 from ..support.errors import DeclarationError, ShapeError
+from ..support.given import no_expression
 
 #: Parameters of `compile` that minimisers give themselves.
 TAKEN = ("outputs", "args", "data", "structured", "compute")
@@ -44,9 +45,7 @@ class Unknowns:
             if v.name in values:
                 shape = np.shape(values[v.name])
                 if len(shape) != v.ndim:
-                    raise ShapeError(
-                        f"{v.name} has shape {show_shape(shape)}, expected {show_shape(v.shape)}"
-                    )
+                    raise wrong_axes(v.name, shape, v.shape)
                 self.bind_shape(v.shape, shape, v.name)
 
     def bind_shape(self, extents: Any, shape: Any, what: str) -> None:
@@ -241,6 +240,6 @@ def scipy_functions(
     [1.0, 2.0]
     """
     if not isinstance(f, Expr):
-        raise TypeError(f"scipy_functions takes an expression, not {type(f).__name__}")
+        raise TypeError(f"scipy_functions takes an expression, not {no_expression(f)}")
     check_options("scipy_functions", (), options)
     return SciPyFunctions(f, wrt, data, options)

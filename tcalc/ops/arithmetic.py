@@ -33,6 +33,8 @@ from ..graph.normal import bare
 from ..graph.products import is_number, numeral
 from ..graph.variables import check_shape, const_node, is_masked
 from ..support.errors import ShapeError, TraceError, UnsupportedError
+from ..support.excerpts import shortened
+from ..support.given import array_of, as_numbers
 from ..support.whole_numbers import clipped_repr
 from .docstrings import documented
 from .operands import shown_operands
@@ -97,13 +99,15 @@ def const(value: object) -> Expr:
     if isinstance(value, list | tuple) and any(isinstance(v, Expr) for v in value):
         raise TraceError("a list of expressions is not an array of numbers; use stack")
     try:
-        array = np.asarray(value)
-    except ValueError as error:
+        array = array_of(value)
+    except (TypeError, ValueError) as error:
         raise TypeError(f"constants are arrays of real numbers: {error}") from None
     if array.dtype.kind in "biu":
         array = array.astype(np.float64)
     if array.dtype.kind != "f":
-        raise TypeError(f"constants are real numbers, not {array.dtype} ({clipped_repr(value)})")
+        shown = shortened(clipped_repr(value), 60)
+        message = f"constants are real numbers, not {array.dtype} ({shown}){as_numbers(array)}"
+        raise TypeError(message)
     if array.ndim == 0:
         return numeral(float(array))
     array = array.astype(np.float32 if array.dtype.itemsize <= 4 else np.float64, copy=False)

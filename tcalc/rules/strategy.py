@@ -26,6 +26,7 @@ from ..graph.nodes import Add, Apply, Einsum, Expr, Var
 from ..graph.normal import einsum, scale
 from ..graph.products import is_number
 from ..graph.variables import var
+from ..support.given import no_expression
 from ..support.limits import spend
 from ..support.records import record
 
@@ -230,7 +231,7 @@ def simplify(e: Expr, fired: Counter[str] | None = None) -> Expr:
         Where `e` is not one expression.
     """
     if not isinstance(e, Expr):
-        raise TypeError(f"one expression is simplified at a time, not {type(e).__name__}")
+        raise TypeError(f"one expression is simplified at a time, not {no_expression(e)}")
     return simplified([e], fired)[0]
 
 

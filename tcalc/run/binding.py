@@ -16,6 +16,7 @@ from ..graph.properties import Property, checked_properties, holds
 from ..graph.variables import canonical_name, check_shape, checked_extent, is_masked
 from ..support.arrays import AnyArray, Array
 from ..support.errors import DeclarationError, ShapeError
+from ..support.given import array_of, as_numbers
 from ..support.lazy_arrays import in_blocks, is_lazy
 from ..support.namespaces import is_sparse, on_device
 from ..support.records import NamedTuple
@@ -110,8 +111,8 @@ def to_array(value: Any, declared: Declared) -> Array:
     if is_masked(value):
         raise TypeError(f"{name} is a masked array; fill it first")
     try:
-        array = np.asarray(value)
-    except ValueError as error:
+        array = array_of(value)
+    except (TypeError, ValueError) as error:
         raise TypeError(f"{name} is not an array of numbers: {error}") from None
     kind = array.dtype.kind
     if declared.integer:
@@ -120,7 +121,7 @@ def to_array(value: Any, declared: Declared) -> Array:
         return array.astype(np.float64)
     if kind != "f":
         what = "complex" if kind == "c" else f"of dtype {array.dtype}"
-        raise TypeError(f"{name} is {what}; tcalc computes with real numbers")
+        raise TypeError(f"{name} is {what}; tcalc computes with real numbers{as_numbers(array)}")
     dtype = np.float32 if array.dtype.itemsize <= 4 else np.float64
     array = np.asarray(array, dtype)
     return array if array.flags.forc else np.ascontiguousarray(array)
@@ -179,7 +180,9 @@ def _to_integers(array: Array, name: str) -> Array:
     else:
         wrong = array >= end
     if wrong.any():
-        raise TypeError(f"{name} is an integer variable, its data hold {array[wrong].flat[0]}")
+        entry = array[wrong].flat[0]
+        beyond = ", beyond 64 bits" if np.isfinite(entry) and abs(entry) >= end else ""
+        raise TypeError(f"{name} is an integer variable, its data hold {entry}{beyond}")
     return array.astype(np.intp)
 
 
@@ -231,6 +234,18 @@ def is_weak(value: Any) -> bool:
 # --- dimensions -----------------------------------------------------------------------------------
 
 
+def wrong_axes(name: str, shape: tuple[int, ...], wanted: Shape) -> ShapeError:
+    """The error for an array with more or fewer axes than its variable, and what has as many."""
+    message = f"{name} has shape {show_shape(shape)}, expected {show_shape(wanted)}"
+    long = tuple([extent for extent in shape if extent != 1])
+    if len(long) == len(wanted):
+        message += f"; np.squeeze({name}) has shape {show_shape(long)}"
+    elif len(shape) == 1 and len(wanted) == 2:
+        column, row = (f"np.reshape({name}, {new})" for new in ((*shape, 1), (1, *shape)))
+        message += f"; one column is {column}, one row {row}"
+    return ShapeError(message)
+
+
 class ExtentBinding:
     """Extents of named dimensions, and for errors the argument that bound each."""
 
@@ -253,9 +268,7 @@ class ExtentBinding:
         """The extents that an array of this shape gives to its variable's dimensions."""
         name, wanted = declared.name, declared.shape
         if len(shape) != len(wanted):
-            raise ShapeError(
-                f"{name} has shape {show_shape(tuple(shape))}, expected {show_shape(wanted)}"
-            )
+            raise wrong_axes(name, tuple(shape), wanted)
         for axis, (extent, found) in enumerate(zip(wanted, shape, strict=True)):
             if isinstance(extent, str) and extent.isidentifier():
                 self._bind(extent, int(found), name, axis, shape)

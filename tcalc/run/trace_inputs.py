@@ -13,6 +13,8 @@ from ..graph.nodes import Expr, Var
 from ..graph.normal import bare
 from ..graph.variables import is_masked
 from ..ops.affine_entries import integral
+from ..support.excerpts import shortened
+from ..support.given import array_of, as_numbers
 
 
 class TraceInputs:
@@ -89,10 +91,14 @@ def _by_value(value: Any) -> Any:
 def _array(value: Any, shown: str, what: str) -> np.ndarray:
     if is_masked(value):
         raise TypeError(f"{what}: {shown} is a masked array; fill it first")
-    array = np.asarray(value)
+    wrong = f"{what}: {shown} is not an array of real numbers: "
+    try:
+        array = array_of(value)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{wrong}{error}") from None
     if array.dtype.kind not in "biuf":
         raise TypeError(
-            f"{what}: {shown} is not an array of real numbers: {value!r:.60}; arguments are"
-            " numbers, arrays, and tuples, lists, dicts and namedtuples of these"
+            f"{wrong}{shortened(repr(value), 60)}{as_numbers(array)}; arguments are numbers, "
+            "arrays, and tuples, lists, dicts and namedtuples of these"
         )
     return array

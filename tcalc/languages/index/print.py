@@ -6,6 +6,7 @@ from ...forms.choose import shorter
 from ...graph.nodes import Expr
 from ...graph.normal import bare
 from ...ops.distances import as_sums
+from ...support.given import no_expression
 from ..writing.nests import of_nests
 from .writer import IndexWriter
 
@@ -44,7 +45,7 @@ def to_index(e: Expr, computed: bool = False) -> str:
     f[i=0..4] = sum[j=max(0,i-2)..min(2,i)](dy[i-j]*w[j])
     """
     if not isinstance(e, Expr):
-        raise TypeError(f"formulas are written for one expression, not for {type(e).__name__}")
+        raise TypeError(f"formulas are written for one expression, not for {no_expression(e)}")
     if computed:
         return IndexWriter([as_sums(bare(e))]).text()
     return shorter(lambda form: IndexWriter([as_sums(form)], quotients=True).text(), bare(e))

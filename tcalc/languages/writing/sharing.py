@@ -7,6 +7,7 @@ from typing import Any
 
 from ...graph.nodes import Einsum, Expr, Var, postorder, variables
 from ...graph.normal import bare
+from ...support.given import no_expression
 
 
 def nodes_and_names(e: Expr) -> tuple[list[Expr], set[str], set[str]]:
@@ -18,7 +19,7 @@ def nodes_and_names(e: Expr) -> tuple[list[Expr], set[str], set[str]]:
         Where it is none.
     """
     if not isinstance(e, Expr):
-        raise TypeError(f"formulas are written for one expression, not for {type(e).__name__}")
+        raise TypeError(f"formulas are written for one expression, not for {no_expression(e)}")
     e = bare(e)
     nodes, known = postorder((e,)), variables((e,))
     # Ones are not written where they are repeated anyway; unit tensors are.
