@@ -39,6 +39,7 @@ from .explain import explain
 from .gallery import write_gallery
 from .libraries import build_library
 from .output import files, forms, listed, shown, write
+from .texts import files_told_apart, given_text
 
 #: Languages of input by name.
 READERS = {name: language.read for name, language in TEXT_LANGUAGES.items() if language.read}
@@ -201,7 +202,9 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _expression_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("expression", help='text such as "sum((X*w - y).^2)"')
+    parser.add_argument(
+        "expression", help='text such as "sum((X*w - y).^2)", @FILE, or - for standard input'
+    )
     parser.add_argument(
         "--wrt", action="append", type=_names, help="variable, or several as a,b; may stand again"
     )
@@ -255,8 +258,9 @@ def _read(
     arguments: Any, declared: Mapping[str, Var], data: Mapping[str, Any] | None = None
 ) -> Expr:
     """The expression, of variables that are declared or have the shapes of data."""
-    text = arguments.expression.strip()
-    with declared_as(as_option):
+    word = arguments.expression.strip()
+    text = given_text(word)
+    with declared_as(as_option), files_told_apart(word):
         e = READERS[arguments.language](text, **{**(data or {}), **declared})
     for warning in unused(text, e, declared):
         print(f"tcalc: warning: {warning}", file=sys.stderr)
