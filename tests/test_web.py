@@ -77,7 +77,9 @@ def test_an_answer_has_what_was_asked_for(client: TestClient) -> None:
         ({"expression": "A*x", "variables": SHAPES}, 422, "ShapeError", (1, 2)),
         ({"expression": "x", "order": 9}, 422, "InvalidQuery", (None, None)),
         ({"expression": "x", "unknown": 1}, 422, "InvalidQuery", (None, None)),
-        ({"expression": "x" * 5000}, 422, "InvalidQuery", (None, None)),
+        ({"expression": "x" * 5000}, 422, "InvalidQuery", (1, 4097)),
+        ({"expression": "x;\n" * 2000}, 422, "InvalidQuery", (1366, 2)),
+        ({"expression": ""}, 422, "InvalidQuery", (1, 1)),
         ({"expression": "x", "wrt": ["nobody"]}, 422, "TypeError", (None, None)),
         ({"expression": "sum(x)" + " " * 20_000}, 413, "TooLarge", (None, None)),
     ],
@@ -99,6 +101,21 @@ def test_bad_queries_are_told_where_and_why(
         ("", 'a query is a JSON object, such as {"expression"'),
         ("[]", "Content-Type: application/json"),
         ('{"wrt": []}', "expression: Field required"),
+        ('{"expression": "w\'*w", "wrt": "w"}', 'wrt: this is a list, such as ["w"], not "w"'),
+        ('{"expression": "x", "outputs": {}}', "outputs: this is a list, such as [], not {}"),
+        ('{"expression": "x", "output": ["text"]}',
+         'output: "output" is unknown; did you mean "outputs"?'),
+        ('{"expression": "x", "foo": 1}', 'foo: "foo" is none of expression, language, '),
+        ('{"exprssion": "x"}', 'did you mean "expression"?'),
+        ('{"expression": "x", "outputs": ["text", "latx"]}',
+         'outputs.1: "latx" is unknown; did you mean "latex"?'),
+        ('{"expression": "x", "outputs": ["?"]}', 'outputs.0: "?" is none of text, latex, '),
+        ('{"expression": "x", "mode": 3}', "mode: 3 is none of auto, forward, reverse, "),
+        ('{"expression": "x", "wrt": ["1x"]}', 'wrt.0: "1x" is no name'),
+        ('{"expression": "S", "variables": {"S": {"properties": ["symetric"]}}}',
+         'variables.S.properties.0: "symetric" is unknown; did you mean "symmetric"?'),
+        ('{"expression": "x", "variables": {"x": {"shap": ["n"]}}}',
+         'variables.x.shap: "shap" is unknown; did you mean "shape"?'),
         ('{"expression": "x", "variables": {"x": "m,n"}}',
          'variables.x: a variable is its shape, as ["m", "n"], or {"shape": ["m", "n"]'),
         ('{"expression": "x", "variables": {"x": [-1]}}', "variables.x.shape.0"),
@@ -111,6 +128,19 @@ def test_a_query_of_another_form_is_told_its_form(
     assert answer.status_code == 422
     assert answer.json()["error"]["kind"] == "InvalidQuery"
     assert message in answer.json()["error"]["message"]
+
+
+def test_a_body_that_is_no_json_has_a_place(client: TestClient) -> None:
+    body = '{"expression": "x",\n "wrt": x}'
+    answer = client.post(DERIVE, content=body, headers={"content-type": "application/json"})
+    error = answer.json()["error"]
+    assert (error["line"], error["column"]) == (2, 9)
+
+
+def test_the_form_tells_a_property_that_is_misspelt(client: TestClient) -> None:
+    answer = client.get("/", params={"e": "S", "vn": "S", "vs": "n, n", "vp": "symetric"})
+    assert answer.status_code == 422
+    assert "did you mean &#34;symmetric&#34;?" in answer.text
 
 
 def test_a_body_that_is_not_called_json_is_told_how_to_send_it(client: TestClient) -> None:

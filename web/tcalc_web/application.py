@@ -24,6 +24,7 @@ from .guard import Guard, failure, headers_of
 from .guess import guessed
 from .metrics import Metrics
 from .pages import FOLDER, Form, embedded, interface, page
+from .problems import told
 from .queries import OUTPUTS
 from .schema import Answer, Failure, Query
 from .settings import SETTINGS, Settings
@@ -144,7 +145,8 @@ def application(settings: Settings = SETTINGS) -> FastAPI:
 
     @app.exception_handler(RequestValidationError)
     async def invalid(_: Request, error: RequestValidationError) -> Response:
-        return failure(422, "InvalidQuery", told(error))
+        message, place = told(list(error.errors()), error.body)
+        return failure(422, "InvalidQuery", message, place=place)
 
     @app.exception_handler(HTTPException)
     async def http(_: Request, error: HTTPException) -> Response:
@@ -215,22 +217,6 @@ def application(settings: Settings = SETTINGS) -> FastAPI:
 
     app.mount("/static", StaticFiles(directory=FOLDER / "static"))
     return app
-
-
-def told(error: RequestValidationError) -> str:
-    """The first thing that is wrong in a query, and where."""
-    first = error.errors()[0]
-    _, *place = first["loc"]
-    if first["type"] == "json_invalid":
-        before = str(error.body)[: place[0]]
-        line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
-        return f"this is no JSON: {first['ctx']['error']}, line {line}, column {column}"
-    if not place:
-        return (
-            'a query is a JSON object, such as {"expression": "x\'*A*x", "wrt": ["x"]}, sent with'
-            " the header Content-Type: application/json"
-        )
-    return f"{'.'.join(map(str, place))}: {first['msg']}"
 
 
 def address_of(request: Request) -> str:

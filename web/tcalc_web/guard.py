@@ -31,10 +31,15 @@ def headers_of(path: str) -> dict[str, str]:
 
 
 def failure(
-    status: int, kind: str, message: str, headers: Mapping[str, str] | None = None
+    status: int,
+    kind: str,
+    message: str,
+    headers: Mapping[str, str] | None = None,
+    place: tuple[int | None, int | None] = (None, None),
 ) -> Response:
-    """An answer that is no result, as `schema.Failure`."""
-    return JSONResponse({"error": {"kind": kind, "message": message}}, status, headers)
+    """An answer that is no result, as `schema.Failure`; `place` is a line and a column."""
+    error = {"kind": kind, "message": message, "line": place[0], "column": place[1]}
+    return JSONResponse({"error": error}, status, headers)
 
 
 class Guard:

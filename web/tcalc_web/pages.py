@@ -14,6 +14,7 @@ from markupsafe import Markup, escape
 from pydantic import ValidationError
 
 from .examples import EXAMPLES
+from .problems import choice
 from .queries import CODE, FORMULAS, MODES, PROPERTIES, READERS
 from .schema import Query
 from .settings import SETTINGS
@@ -61,7 +62,7 @@ _MUST = {
     "too_long": "{field} are more than {max_length:,}",
     "less_than_equal": "{field} is at most {le:,}",
     "greater_than_equal": "{field} is at least {ge:,}",
-    "literal_error": "{field} is {expected}, not {input!r}",
+    "literal_error": "{choice}",
 }
 _FIELDS = {"wrt": "variables to derive by", "order": "the order"}
 
@@ -197,6 +198,7 @@ def _told(error: ValidationError) -> str:
     first = error.errors()[0]
     field = str(first["loc"][0])
     words = {"field": _FIELDS.get(field, f"the {field}"), "input": str(first["input"])[:64]}
+    words["choice"] = choice(first) if first["type"] == "literal_error" else ""
     return _MUST.get(first["type"], "{field}: {msg}").format(
         msg=first["msg"], **first.get("ctx", {}), **words
     )

@@ -126,7 +126,7 @@ class Problem(BaseModel):
 
     kind: str
     message: str
-    line: int | None = Field(None, description="Of the expression, from 1.")
+    line: int | None = Field(None, description="Of the expression, or of what is no JSON, from 1.")
     column: int | None = Field(None, description="From 1.")
     expected: str | None = None
 
