@@ -34,7 +34,8 @@ MATRIX_TEXTS = [
     ("A(1,:)", "1:5", "A[0, :]"),
     ("A^{-1}", "1:3", "in parentheses, as in x^(-1)"),
     ("x^{2}", "1:3", "in parentheses"),
-    ("x^T", "1:2", "x'"),
+    ("x^T", "1:2", "there is no `^T` here; a transpose is written x'"),
+    ("A^-T", "1:2", "there is no `^-T` here; the inverse of a transpose is written inv(A)'"),
     ("A^{T}*x", "1:2", "a transpose is '"),
     ("A^\\top", "1:2", "a transpose is '"),
     ("‖x‖", "1:1", "write norm(x)"),
@@ -87,7 +88,7 @@ INDEX_TEXTS = [
     ("f[i] = x[i]*lam", "1:13", "declare lam=()"),
     ("f[i] = exp(x)", "1:12", "one subscript"),
     ("f[i] = foo(x)", "1:8", "there is no function `foo`"),
-    ("x[i]^2", "1:3", "an array of all f[i] = …"),
+    ("x[i]^2", "1:3", "an array f[i] = …"),
     ("f[i] = x[i] if x[i] > 0", "1:13", "where(condition, a, b)"),
     ("f[i] = x[i] > 0 and x[i] < 1", "1:17", "write &"),
     ("f = |x[0]|", "1:5", "write abs(x[0])"),
@@ -168,7 +169,12 @@ def test_a_mean_is_written_in_three_ways() -> None:
 
 def test_an_extent_that_nothing_declares_is_told_how_to_be_one() -> None:
     _, message = told(tc.parse, "sum(x)/n", c=())
-    assert '`n` is not declared: n=() makes it a number, x=("n",) an extent' in message
+    assert message.endswith(
+        "/ divides by a scalar: write sum(x) ./ n to divide entries, or declare n=() as a number, "
+        'x=("n",) as an extent'
+    )
+    assert tc.parse("sum(x)/n", n=()).variables["n"].shape == ()
+    assert tc.parse("sum(x)/n", x=("n",)) is tc.parse("mean(x)", x="n")
 
 
 def test_the_command_line_is_told_its_own_declarations(capsys: pytest.CaptureFixture[str]) -> None:

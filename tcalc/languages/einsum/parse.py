@@ -263,9 +263,9 @@ class _ExpressionBuilder:
             if len(one) == len(two):
                 axis = next(k for k, (a, b) in enumerate(zip(one, two, strict=True)) if a != b)
                 message = f"index {axis} has extent {one[axis]} and {two[axis]}"
-            advice = "entries are combined of operands of one shape, or with scalars"
-            written = self.along_index(node) if node.name == "*" else ""
-            raise self.tree.shape_error(f"{shown}: {message}; {advice}{written}", node.at)
+            advice = self.along_index(node) if node.name == "*" else ""
+            advice = advice or "entries are combined of operands of one shape, or with scalars"
+            raise self.tree.shape_error(f"{shown}: {message}; {advice}", node.at)
 
     def along_index(self, node: Node) -> str:
         """What to write for a product of arrays that have an extent in common."""
@@ -282,7 +282,7 @@ class _ExpressionBuilder:
         summed, along = (
             f"#('{words}->{out}', {operands})" for out in (kept.replace(shared, ""), kept)
         )
-        return f"; write {summed} to sum over an index, {along} to keep it"
+        return f"write {summed} to sum over an index, {along} to keep it"
 
     # --- calls ------------------------------------------------------------------------------------
 

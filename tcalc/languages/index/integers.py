@@ -143,10 +143,7 @@ class Integers:
         node = self.tree.nodes[error.place]
         wanted = "bounds and subscripts are affine in indices and dimensions"
         if node.kind == "name" and self.tree.in_subscript(node):
-            wanted = (
-                f"a sum over it is written sum[{node.name}](…), an array of all "
-                f"f[{node.name}] = …, and other {wanted}"
-            )
+            wanted = f"a sum over it is written sum[{node.name}](…), an array f[{node.name}] = …"
         return self.tree.error(f"{error.why}; {wanted}", node.start)
 
     def not_affine(self, place: int) -> str:

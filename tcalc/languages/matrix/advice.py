@@ -91,7 +91,7 @@ def quotient_advice(context: TypingContext, node: Node) -> str:
     name = context.nodes[right].name
     if context.nodes[right].kind == "name" and name in context.undeclared:
         number, extent = declaration(name), declaration("x", name)
-        advice += f"; `{name}` is not declared: {number} makes it a number, {extent} an extent"
+        advice += f", or declare {number} as a number, {extent} as an extent"
     return advice
 
 

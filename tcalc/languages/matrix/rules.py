@@ -79,9 +79,12 @@ def power_type(context: TypingContext, node: Node) -> Type:
     if kinds == ("scalar", "scalar"):
         return SCALAR
     if kinds != ("matrix", "scalar"):
+        factors, shown = context.factors(node), context.tree.source(exponent)
+        if shown in TRANSPOSES:
+            message = f"there is no `^{shown}` here; {TRANSPOSES[shown].format(*factors)}"
+            raise context.tree.shape_error(message, node.at)
         advice = "^ raises scalars, square matrices to an integer; write {} .^ {} for entries"
-        advice = TRANSPOSES.get(context.tree.source(exponent), advice)
-        raise context.refused(node, node.args, advice.format(*context.factors(node)))
+        raise context.refused(node, node.args, advice.format(*factors))
     context.check_square(base, node.at)
     return context.types[base]
 
