@@ -80,6 +80,11 @@ SPELLINGS: dict[str, Callable[..., Any]] = {
     "softmax of rows": lambda f, a, b, c, x, y, X, K: f.sum(
         K * (f.exp(X) / f.sum(f.exp(X), axis=1)[:, None])
     ),
+    "number below": lambda f, a, b, c, x, y, X, K: f.exp(b) / (2 * f.exp(a)),
+    "root of a number below": lambda f, a, b, c, x, y, X, K: 1 / f.sqrt(3 * f.exp(a)),
+    "power of a number below": lambda f, a, b, c, x, y, X, K: (5 * f.exp(a)) ** -1.5,
+    "small number below": lambda f, a, b, c, x, y, X, K: 1 / (1e-200 * f.exp(a)),
+    "large number below": lambda f, a, b, c, x, y, X, K: 1 / f.sqrt(1e200 * f.exp(a)),
     "log cosh": lambda f, a, b, c, x, y, X, K: f.sum(f.log(f.cosh(x))),
     "tanh": lambda f, a, b, c, x, y, X, K: f.sinh(a) / f.cosh(a),
     "log of products": lambda f, a, b, c, x, y, X, K: f.log(y[0] * f.exp(a) * f.cosh(b)),

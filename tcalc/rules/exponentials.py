@@ -1,9 +1,11 @@
 """Sums of exponentials as a shift and a rest of moderate size, however they are spelled.
 
-An expression is read as weight * exp(exponent). The exponent of a sum is a log-sum-exp of those of
-its terms, so that it overflows nowhere and the weight is a mean of the terms' weights, each by its
-share of the whole, exp(exponent of the term - exponent of the sum) <= 1. Where all weights are 1
-nothing is left of the sum but its exponent.
+An expression is read as coef * weight * exp(exponent). The exponent of a sum is a log-sum-exp of
+those of its terms, so that it overflows nowhere and the weight is a mean of the terms' weights,
+each by its share of the whole, exp(exponent of the term - exponent of the sum) <= 1. Where all
+weights are 1 nothing is left of the sum but its exponent. Positive numbers go into the exponents of
+terms and of logarithms; beside a lone exponential they stay in front, unless they are so large or
+so small that it is finite with them only.
 """
 
 from __future__ import annotations
@@ -29,13 +31,45 @@ from .facts import is_definite, is_positive
 MAX_DEPTH = 6
 #: Sums with more terms are left as they are.
 MAX_TERMS = 64
+#: Numbers up to this one, and their reciprocals, stand beside exponentials.
+MODERATE = 1e8
 
 
 class Shifted(NamedTuple):
-    """weight * exp(exponent); a weight of None is 1."""
+    """coef * weight * exp(exponent), the coefficient positive; a weight of None is 1."""
 
     exponent: Expr
     weight: Expr | None = None
+    coef: Coef = ONE
+
+    def joined(self) -> Shifted:
+        """The same with the coefficient in the exponent."""
+        if self.coef == ONE:
+            return self
+        return Shifted(self.exponent + log(filled(self.coef, self.exponent.shape)), self.weight)
+
+    def to_the(self, power: float) -> Shifted | None:
+        """A power of it; None where it has a weight."""
+        if self.weight is not None:
+            return None
+        coef = _power_of(self.coef, power)
+        held = self.joined() if coef is None else self
+        return Shifted(scale(held.exponent, Coef(power)), None, coef or ONE)
+
+
+def _moderate(coef: Coef) -> bool:
+    """May it stand beside an exponential without making it infinite or 0?"""
+    return 1 / MODERATE <= coef.value <= MODERATE
+
+
+def _power_of(coef: Coef, power: float) -> Coef | None:
+    """A power of a moderate coefficient; None where it is not moderate or has a root of extents."""
+    if power == -1:
+        return coef.inverse()
+    whole = not coef.times and not coef.over
+    if not whole or abs(power * math.log(coef.value)) > math.log(MODERATE):
+        return None
+    return number(float(coef.value) ** power)
 
 
 #: Functions that overflow.
@@ -78,7 +112,7 @@ def is_share(exponent: Expr) -> bool:
 
 
 def shifted(e: Expr, positive: bool, depth: int = MAX_DEPTH) -> Shifted | None:
-    """e as weight * exp(exponent), None where no exponential is in it.
+    """e as coef * weight * exp(exponent), None where no exponential is in it.
 
     Parameters
     ----------
@@ -111,30 +145,27 @@ def _of_function(e: Apply, positive: bool, depth: int) -> Shifted | None:
         return None
     power = POWERS[name] if len(e.args) == 1 else numeric_value(e.args[1])
     inner = None if power is None else shifted(e.args[0], positive, depth - 1)
-    if power is None or inner is None or inner.weight is not None:
-        return None
-    return Shifted(scale(inner.exponent, Coef(power)))
+    return None if power is None or inner is None else inner.to_the(power)
 
 
 def _of_product(e: Einsum, positive: bool, depth: int) -> Shifted | None:
     parts = [shifted(arg, positive, depth - 1) for arg in e.args]
     extents = dict(enumerate(e.extents))
-    exponents, weights = [], []
+    exponents, weights, coef = [], [], e.coef
     for part, arg, word in zip(parts, e.args, e.labels, strict=True):
         if part is not None:
             exponents.append(einsum([part.exponent], [word], e.out, ONE, extents))
+            coef = coef.by(part.coef)
         rest = arg if part is None else part.weight
         if rest is not None:
             weights.append((rest, word))
     if not exponents:
         return None
-    coef = e.coef
-    if coef.value > 0:
-        if coef != ONE:
-            exponents.append(log(filled(coef, e.shape)))
-        coef = ONE
-    weight = _product(weights, e.out, extents, coef) if weights or coef != ONE else None
-    return Shifted(add(exponents), weight)
+    inside = coef if coef.value > 0 else ONE
+    outside = ONE if inside is coef else coef
+    weight = _product(weights, e.out, extents, outside) if weights or outside != ONE else None
+    found = Shifted(add(exponents), weight, inside)
+    return found if _moderate(inside) else found.joined()
 
 
 def _product(
@@ -153,7 +184,7 @@ def _of_sum(e: Add, positive: bool, depth: int) -> Shifted | None:
     for part, term in zip(parts, e.args, strict=True):
         if part is None and not is_number(term):
             return None
-        terms.append(_of_number(term) if part is None else part)
+        terms.append(_of_number(term) if part is None else part.joined())
     tops = [t.exponent for t in terms if not (positive and _is_negative(t.weight))]
     if not tops or all(map(is_number, tops)):
         return None
@@ -217,7 +248,8 @@ class Contraction(NamedTuple):
 
 def contraction_of(e: Einsum, depth: int = MAX_DEPTH) -> Contraction | None:
     """A contraction as a sum of exponentials, where exponentials are among its operands."""
-    parts = [shifted(arg, False, depth - 1) for arg in e.args]
+    found = [shifted(arg, False, depth - 1) for arg in e.args]
+    parts = [None if part is None else part.joined() for part in found]
     covered = {i for p, w in zip(parts, e.labels, strict=True) if p is not None for i in w}
     if not any(parts):
         return None
@@ -278,9 +310,10 @@ def log_of(e: Expr) -> Expr | None:
         if found is not None:
             moved = einsum([found], e.labels, e.out, ONE, dict(enumerate(e.extents)))
             return moved if e.coef == ONE else moved + log(filled(e.coef, e.shape))
-    parts = shifted(e, True)
-    if parts is None:
+    whole_sum = shifted(e, True)
+    if whole_sum is None:
         return None
+    parts = whole_sum.joined()
     return parts.exponent if parts.weight is None else parts.exponent + log(parts.weight)
 
 

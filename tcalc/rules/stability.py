@@ -45,7 +45,7 @@ def _log(e: Expr) -> Expr | None:
 def _log1p(e: Expr) -> Expr | None:
     """log1p of what has an exponential, unless digits of a small operand would be lost."""
     found = shifted(1 + e.args[0], True)
-    return None if found is None or found.weight is not None else found.exponent
+    return None if found is None or found.weight is not None else found.joined().exponent
 
 
 def _log2(e: Expr) -> Expr | None:
@@ -94,11 +94,13 @@ def _over(top: Expr, bottom: Expr) -> Expr | None:
     if below is None:
         return None
     coef, rest = split_coef(top)
+    coef = coef.by(below.coef.inverse())
     above = shifted(rest, False)
     exponents = [scale(below.exponent, Coef(-1))]
     if above is None:
         factors = [rest]
     else:
+        coef = coef.by(above.coef)
         exponents.append(above.exponent)
         factors = [] if above.weight is None else [above.weight]
     total = add(exponents)
@@ -123,9 +125,8 @@ def _power(e: Expr) -> Expr | None:
     if value is None or value >= 0:
         return None
     found = shifted(base, False)
-    if found is None or found.weight is not None:
-        return None
-    return _exp(scale(found.exponent, Coef(value)))
+    found = None if found is None else found.to_the(float(value))
+    return None if found is None else scale(_exp(found.exponent), found.coef)
 
 
 def _product(e: Expr) -> Expr | None:

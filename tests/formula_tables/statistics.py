@@ -40,6 +40,27 @@ ROWS = (
     shown("Gaussian by the deviation", "1/s - (x - u)^2/s^3"),
     F("Gaussian by the mean, order 2", "x= u= s=", "log(s) + (x - u)^2/(2*s^2)", "u u", "1/s^2"),
     F(
+        "Gaussian by the mean, with the logarithm of the variance",
+        "y=n u= s=",
+        "-n*s/2 - sum((y - u).^2)/(2*exp(s))",
+        "u",
+        "exp(-s)*sum(y - u)",
+    ),
+    F(
+        "Gaussian by the logarithm of the variance, order 2",
+        "X=m,n y=m b=n s=",
+        "-m*s/2 - sum((y - X*b).^2)/(2*exp(s))",
+        "s s",
+        "-exp(-s)*(y - X*b)'*(y - X*b)/2",
+    ),
+    F(
+        "inverse Gaussian regression",
+        "X=m,n y=m b=n",
+        "-sum((y - exp(X*b)).^2 ./ (2*exp(2*(X*b)) .* y))",
+        "b",
+        "X'*((y - exp(X*b)) .* exp(-2*X*b))",
+    ),
+    F(
         "Gaussian by mean and deviation",
         "x= u= s=",
         "log(s) + (x - u)^2/(2*s^2)",
