@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import partial
 
+from ..accumulation.orders import forward, loop_operator, reverse
 from ..graph.nodes import Derivative, Expr, postorder
 from ..graph.normal import bare
 from ..languages.writing.layout import FormulaLayout, tokens
@@ -39,6 +41,8 @@ MAX_NODES = 400
 MINUS = 0.1  #: what a sign in front costs, which what stands around may take
 MAX_REPEATS = 2
 MAX_STEPS = 400_000  #: several times what formulas of this size take
+MIN_COST = 20  #: of a derivative for which another function is derived
+MUCH_LESS = 0.9  #: the part of its cost that another one's has at most
 
 
 class _Cost:
@@ -99,6 +103,17 @@ def chosen(e: Expr) -> Expr:
     start = bare(e)
     if isinstance(e, Derivative) and e.as_written:
         return start
+    if not isinstance(e, Derivative) or not e.wrt:
+        return _chosen(start)
+    if not isinstance(e._form, Expr):
+        found = _shorter_derivative(e, _chosen(start))
+        if exhausted():
+            return found
+        e._form = found
+    return e._form
+
+
+def _chosen(start: Expr) -> Expr:
     if start._form is not False:
         return start if start._form is True else start._form
     # Twice what saturation may take: with what is around it, which is less.
@@ -111,9 +126,49 @@ def chosen(e: Expr) -> Expr:
     return found
 
 
+# --- derivatives of functions as they are written -------------------------------------------------
+
+
+def _shorter_derivative(e: Derivative, found: Expr) -> Expr:
+    """The form of a derivative, or that of the function as it is written if it is much shorter.
+
+    What is computed is the derivative of stable forms: that of softplus(x) + log(a*sigmoid(x) +
+    sigmoid(-x)) for log(a*exp(x) + 1), whose terms cancel in ways that no law sees.
+    """
+    cost = _reading_cost(found)
+    if cost < MIN_COST:
+        return found
+    other = attempted(partial(_as_written, e), 4 * len(e.wrt) * MAX_REPEATS * MAX_STEPS)
+    return other if other is not None and _reading_cost(other) < MUCH_LESS * cost else found
+
+
+def _as_written(e: Derivative) -> Expr | None:
+    """The derivative of what was written, each order that of the form chosen for the one before."""
+    value = bare(e.of)
+    for order, variable in enumerate(e.wrt, 1):
+        nodes = postorder([value])
+        if len(nodes) > MAX_LARGE or any(map(loop_operator, nodes)):
+            return None
+        found = [mode(value, [variable])[0] for mode in (reverse, forward)]
+        if order == len(e.wrt):
+            found = [e.project(one, e.slots) for one in found]
+        value = min(map(_chosen, dict.fromkeys(found)), key=_reading_cost)
+    return value
+
+
+def _reading_cost(e: Expr) -> float:
+    """The cost of what is searched for forms; of what is larger, more than any."""
+    nodes = postorder([e])
+    if len(nodes) > MAX_LARGE or tokens(e) > MAX_TOKENS:
+        return math.inf
+    cost = _Cost()
+    cost.layout.prepared(e)
+    return [cost(node) for node in nodes][-1][0]
+
+
 def shorter(write: Callable[[Expr], str], e: Expr) -> str:
     """The shorter text of the chosen form and of what is computed.
 
     Forms are chosen by their text in matrices, which what is computed may beat in indices.
     """
-    return min([write(chosen(e)), write(e)], key=len)
+    return min([write(chosen(e)), write(bare(e))], key=len)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -209,6 +210,23 @@ def _common_number(e: Expr) -> Iterable[Expr | None]:
     rests = [split_coef(t)[1] for t in e.args]
     left = [c._replace(value=unrounded(quotient_of(c.value, size))) for c in coefs]
     yield scale(add(list(map(multiple, rests, left))), Coef(size))
+
+
+@law("common-divisor", "x .* (4*y - 2*x) = 2*x .* (2*y - x)", "Einsum", directed=True)
+def _common_divisor(e: Expr) -> Iterable[Expr | None]:
+    """A whole number that divides all terms of a factor stands in front of the product."""
+    assert isinstance(e, Einsum)
+    for k, op in enumerate(e.args if len(e.args) > 1 else ()):
+        coefs = [split_coef(t)[0] for t in op.args] if isinstance(op, Add) else []
+        values = [c.value for c in coefs if isinstance(c.value, int)]
+        divisor = math.gcd(*values) if values and len(values) == len(coefs) else 1
+        if divisor > 1:
+            part = Coef(quotient_of(1, divisor))
+            inner = add([scale(t, part) for t in op.args])
+            ops = [*e.args[:k], inner, *e.args[k + 1 :]]
+            extents = dict(enumerate(e.extents))
+            yield scale(einsum(ops, e.labels, e.out, e.coef, extents), Coef(divisor))
+            return
 
 
 @law("sum-in-sum", "exp(x - y) - x + y = exp(x - y) - (x - y)", "Add", directed=True)

@@ -71,11 +71,34 @@ def _cancelled(e: Expr, over: Expr, below: Expr) -> list[Expr]:
     "y.^2 .* reciprocal(x + y).^2", "Add", given="what is divided by is not 0",
 )  # fmt: skip
 def _powers_of_denominator(e: Expr) -> Iterable[Expr | None]:
+    yield from _over_one(e)
+
+
+def _over_one(e: Expr) -> Iterable[Expr]:
     """Terms over powers of one sum, over the highest of them."""
     whole = [atoms_of(t) for t in e.args]
     opened = [atoms_of(p) for t in e.args for p in multiplied_out(t)]
     for products in (whole, opened)[: 1 + (len(opened) > len(whole))]:
         yield from _over_powers(e, products)
+
+
+@law(
+    "denominator-beside", "(1 - 2*x .* reciprocal(x + y)) .* reciprocal(x + y) = "
+    "(y - x) .* reciprocal(x + y).^2", "Einsum", given="what is divided by is not 0",
+)  # fmt: skip
+def _denominator_beside(e: Expr) -> Iterable[Expr | None]:
+    """A factor over the denominator that stands beside it, where alone it reads better as it is."""
+    assert isinstance(e, Einsum)
+    pairs = list(zip(e.args, e.labels, strict=True))
+    below = {(id(base), word) for base, word in divisors(pairs)}
+    for k, (op, word) in enumerate(pairs):
+        if not isinstance(op, Add) or len(set(word)) < len(word):
+            continue
+        inside = {id(base) for t in op.args for base, _ in divisors(atoms_of(t).operands)}
+        if any(base in inside and place == word for base, place in below):
+            for found in _over_one(op):
+                ops = [*e.args[:k], found, *e.args[k + 1 :]]
+                yield einsum(ops, e.labels, e.out, e.coef, dict(enumerate(e.extents)))
 
 
 def _over_powers(e: Expr, products: Sequence[Factors]) -> Iterable[Expr]:

@@ -9,13 +9,14 @@ from typing import Any
 
 from ..graph.extents import ONE, Coef, number, quotient_of
 from ..graph.nodes import Apply, Einsum, Expr, Labels
-from ..graph.normal import add, einsum
+from ..graph.normal import add, built, einsum
 from ..graph.operators import TABLE
 from ..graph.products import numeric_value
 from ..ops.arithmetic import sum
 from ..ops.elementwise import power, reciprocal
 from .laws import law
 from .powers import RECIPROCAL, degree_of, powers
+from .products import opened
 
 
 @law("quotient", "x./y = x .* reciprocal(y)", "divide", directed=True)
@@ -85,6 +86,41 @@ def _powers_of_one_base(e: Expr) -> Iterable[Expr | None]:
     words += [(label,) for label in left]
     if changed:
         yield einsum(ops, words, e.out, e.coef, dict(enumerate(e.extents)))
+
+
+@law(
+    "power-beside-its-base", "x .* reciprocal(y) .* (x .* reciprocal(y)).^(a - 1) = "
+    "(x .* reciprocal(y)).^a", "Einsum", directed=True, given="what is divided by is not 0",
+)  # fmt: skip
+def _power_beside_base(e: Expr) -> Iterable[Expr | None]:
+    """All factors of a product, or what they are divided by, beside a power of it."""
+    product = opened(e)
+    held: dict[tuple[int, Labels], Fraction] = {}
+    for op, word in product.operands:
+        base, degree, rest = degree_of(op)
+        if rest is None:
+            held[id(base), word] = held.get((id(base), word), Fraction(0)) + degree
+    for k, (op, word) in enumerate(product.operands):
+        base, degree, rest = degree_of(op)
+        whole = isinstance(base, Einsum) and not base.summed and not base.coef.zero
+        if rest is None or not isinstance(base, Einsum) or not whole or len(base.args) < 2:
+            continue
+        place = dict(zip(base.out, word, strict=True))
+        inside = [
+            (degree_of(f), tuple([place[i] for i in w]))
+            for f, w in zip(base.args, base.labels, strict=True)
+        ]
+        for sign in (1, -1):
+            if all(
+                own is None and sign * held.get((id(b), w), 0) / d >= 1 for (b, d, own), w in inside
+            ):
+                undone = [(f, w) for (b, d, _), w in inside for f in powers(b, -sign * d, None)]
+                merged = powers(base, degree + sign, rest)
+                operands = [*product.operands[:k], *product.operands[k + 1 :], *undone]
+                coef = product.coef.by(base.coef.inverse() if sign > 0 else base.coef)
+                operands += [(f, word) for f in merged]
+                yield built(product._replace(operands=operands, coef=coef))
+                return
 
 
 @law("power-of-power", "(1./x).^3 = 1./(x.^3)", "power", directed=True)

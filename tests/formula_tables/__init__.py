@@ -7,6 +7,7 @@ The forms are written down independently of what the library prints:
 from __future__ import annotations
 
 from . import (
+    as_written,
     control,
     determinants,
     entries,
@@ -29,5 +30,6 @@ TABLES = {
     "control": control.ROWS,
     "entries": entries.ROWS,
     "prices": prices.ROWS,
+    "as written": as_written.ROWS,
 }
 FORMULAS: tuple[Formula, ...] = tuple(row for rows in TABLES.values() for row in rows)

@@ -77,7 +77,7 @@ ROWS = (
         "x=n",
         "sum(x.^2./(1 + x.^2))",
         "x x",
-        "diag((2 - 6*x.^2)./(x.^2 + 1).^3)",
+        "2*diag((1 - 3*x.^2)./(x.^2 + 1).^3)",
     ),
     F(
         "Cauchy likelihood by entries twice",
@@ -94,7 +94,7 @@ ROWS = (
         "diag(1./(x.^2/s^2 + 1).^(3/2))",
     ),
     F("power by base and exponent", "x= y=", "x^y", "x y", "x^(y - 1)*(y*log(x) + 1)"),
-    F("power of itself twice", "x=", "x^x", "x x", "x^x*(log(x)*(2 + log(x)) + 1) + x^(x - 1)"),
+    F("power of itself twice", "x=", "x^x", "x x", "x^x*(1 + log(x))^2 + x^(x - 1)"),
     F(
         "utility of constant risk aversion twice",
         "c= g=",

@@ -226,7 +226,7 @@ ROWS = (
         "x=n y=n z=n",
         "relu(norm2(x - y)^2 - norm2(x - z)^2 + 1)",
         "y",
-        "-2*((x - y)'*(x - y) + 1 - (x - z)'*(x - z) > 0)*(x - y)",
+        "-2*(norm2(x - y)^2 + 1 - norm2(x - z)^2 > 0)*(x - y)",
     ),
     F("layer normalisation without scale", "x=n a=n", "a'*(x - mean(x))", "x", "a - mean(a)"),
     shown(

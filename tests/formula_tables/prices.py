@@ -9,7 +9,6 @@ UP, DOWN = (f"(t*(r {sign} v^2/2) + log(s/k))" for sign in "+-")
 CALL = f"s*ndtr({UP}/(v*sqrt(t))) - k*exp(-r*t)*ndtr({DOWN}/(v*sqrt(t)))"
 PUT = f"k*exp(-r*t)*ndtr(-{DOWN}/(v*sqrt(t))) - s*ndtr(-{UP}/(v*sqrt(t)))"
 DENSITY = f"exp(-{UP}^2/(2*t*v^2))"
-OTHER = f"exp(-r*t)*exp(-{DOWN}^2/(2*t*v^2))"  # times k/s it is the density above
 
 ROWS = (
     F("Black and Scholes: delta", VARIABLES, CALL, "s", f"ndtr({UP}/(v*sqrt(t)))"),
@@ -18,7 +17,7 @@ ROWS = (
         f"-exp(-r*t)*ndtr({DOWN}/(v*sqrt(t)))",
     ),
     F("Black and Scholes: rho", VARIABLES, CALL, "r", f"k*t*exp(-r*t)*ndtr({DOWN}/(v*sqrt(t)))"),
-    F("Black and Scholes: vega", VARIABLES, CALL, "v", f"k*sqrt(t)*{OTHER}/sqrt(2*pi)"),
+    F("Black and Scholes: vega", VARIABLES, CALL, "v", f"s*sqrt(t)*{DENSITY}/sqrt(2*pi)"),
     F(
         "Black and Scholes: theta", VARIABLES, CALL, "t",
         f"k*r*exp(-r*t)*ndtr({DOWN}/(v*sqrt(t))) + s*v*{DENSITY}/(2*sqrt(2*pi)*sqrt(t))",

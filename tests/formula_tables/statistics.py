@@ -252,6 +252,27 @@ ROWS = (
         "w",
         "x - X'*softmax(X*w)",
     ),
+    F(
+        "Weibull likelihood by the scale",
+        "t=m d=m k= a=",
+        "sum(d .* (log(k) + (k - 1)*log(t) - k*log(a)) - (t/a).^k)",
+        "a",
+        "k*(sum((t/a).^k) - sum(d))/a",
+    ),
+    F(
+        "Weibull likelihood by the scale, order 2",
+        "t=m d=m k= a=",
+        "sum(d .* (log(k) + (k - 1)*log(t) - k*log(a)) - (t/a).^k)",
+        "a a",
+        "-k*(sum((t/a).^k)*(k + 1) - sum(d))/a^2",
+    ),
+    F(
+        "log-logistic likelihood by the scale",
+        "t=m d=m k= a=",
+        "sum(d .* (log(k) - k*log(a) + (k - 1)*log(t)) - (d + 1) .* log(1 + (t/a).^k))",
+        "a",
+        "k*sum(((t/a).^k - d)./(1 + (t/a).^k))/a",
+    ),
     F("Box-Cox", "x=n a=", "sum((x.^a - 1)/a)", "x", "x.^(a - 1)"),
     F(
         "expectation under a softmax",

@@ -48,4 +48,4 @@ def to_index(e: Expr, computed: bool = False) -> str:
         raise TypeError(f"formulas are written for one expression, not for {no_expression(e)}")
     if computed:
         return IndexWriter([as_sums(bare(e))]).text()
-    return shorter(lambda form: IndexWriter([as_sums(form)], quotients=True).text(), bare(e))
+    return shorter(lambda form: IndexWriter([as_sums(form)], quotients=True).text(), e)
