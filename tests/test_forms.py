@@ -317,3 +317,23 @@ def test_exponentials_keep_the_sign_under_even_powers() -> None:
         again = tc.parse(str(e), a=(), b=())
         assert np.isclose(again(a=-2.0, b=0.7), e(a=-2.0, b=0.7))
     assert str(tc.exp(inf * tc.log(a) + b) + tc.exp(b)) == "exp(b + inf*log(a)) + exp(b)"
+
+
+@pytest.mark.parametrize(
+    ("text", "form"),
+    [
+        ("u .* (x - y) + v .* (y - x)", "(u - v) .* (x - y)"),
+        ("u .* (x - y) - v .* (y - x)", "(u + v) .* (x - y)"),
+        ("(x - y)*u' + (y - x)*v'", "(x - y)*(u - v)'"),
+    ],
+)
+def test_factors_that_are_negatives_of_each_other_are_one(text: str, form: str) -> None:
+    u, v, x, y = np.random.default_rng(5).uniform(0.5, 2, (4, 3))
+    wanted = {
+        "(u - v) .* (x - y)": (u - v) * (x - y),
+        "(u + v) .* (x - y)": (u + v) * (x - y),
+        "(x - y)*(u - v)'": np.outer(x - y, u - v),
+    }[form]
+    e = tc.parse(text, **{name: tc.var(name, "n") for name in "uvxy"})
+    assert str(e) == form
+    np.testing.assert_allclose(chosen(e)(u=u, v=v, x=x, y=y), wanted, rtol=1e-12)

@@ -29,7 +29,7 @@ class Place(NamedTuple):
     Attributes
     ----------
     key : tuple
-        Equal where two terms have the factor in one place.
+        Equal where two terms have the factor, or its negative, in one place.
     factor : Expr
     word : tuple of int
         Its labels: those of the result's axes, and from `ndim` on those that are summed.
@@ -79,7 +79,13 @@ def _places(product: Factors) -> Iterator[Place]:
         words = [(a, tuple([names[label] for label in w])) for a, w in rest]
         found = Factors(words, tuple([names[label] for label in out]), extents, product.coef)
         summed = tuple([i if i < len(out) else own.index(i) + len(out) for i in moved])
-        yield Place((op.order, summed), op, moved, found, {})
+        yield Place((_either_sign(op), summed), op, moved, found, {})
+
+
+def _either_sign(e: Expr) -> tuple[Any, ...]:
+    """What tells a factor from others, but not a difference from its negative."""
+    other = opposite(e) if isinstance(e, Add) else e
+    return min(e.order, other.order) if isinstance(other, Add) else e.order
 
 
 def _pulled(
@@ -92,7 +98,10 @@ def _pulled(
     axes = sorted((result - own) | (needed & own))
     extents: dict[int, Extent] = dict(enumerate(e.shape))
     extents.update(zip(first.word, first.factor.shape, strict=True))
-    rests = [place.remainder(axes, e.shape) for _, place in places]
+    rests = [
+        scale(place.remainder(axes, e.shape), ONE if place.factor is first.factor else Coef(-1))
+        for _, place in places
+    ]
     words = [first.word, axes]
     return einsum([first.factor, written(add(rests))], words, range(e.ndim), ONE, extents)
 
