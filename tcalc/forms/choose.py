@@ -41,8 +41,9 @@ MAX_NODES = 400
 MINUS = 0.1  #: what a sign in front costs, which what stands around may take
 MAX_REPEATS = 2
 MAX_STEPS = 400_000  #: several times what formulas of this size take
-MIN_COST = 20  #: of a derivative for which another function is derived
-MUCH_LESS = 0.9  #: the part of its cost that another one's has at most
+MAX_ORDER = 2  #: of derivatives for which those of what was written are tried
+MIN_COST = 20  #: of one for which that is worth the time
+MUCH_LESS = 0.9  #: the part of its cost that the other's is below
 
 
 class _Cost:
@@ -135,8 +136,7 @@ def _shorter_derivative(e: Derivative, found: Expr) -> Expr:
     What is computed is the derivative of stable forms: that of softplus(x) + log(a*sigmoid(x) +
     sigmoid(-x)) for log(a*exp(x) + 1), whose terms cancel in ways that no law sees.
     """
-    cost = _reading_cost(found)
-    if cost < MIN_COST:
+    if len(e.wrt) > MAX_ORDER or (cost := _reading_cost(found)) < MIN_COST:
         return found
     other = attempted(partial(_as_written, e), 4 * len(e.wrt) * MAX_REPEATS * MAX_STEPS)
     return other if other is not None and _reading_cost(other) < MUCH_LESS * cost else found
