@@ -10,22 +10,18 @@ each beginning with the states that the step after it has read.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from heapq import heappop, heappush
 from operator import is_not
 from typing import Any
 
 from ..graph.captures import is_captured
 from ..graph.nodes import Add, Apply, Const, Einsum, Expr, Part, Var, postorder
-from ..graph.operators import Indicator
-from ..integers.affine import Affine, Constraint
-from ..integers.boxes import index
-from ..support.limits import spend
 from ..support.records import NamedTuple
+from .looks import Looks, number_of, place_of
 
-#: Nodes of one step, how many of them may be told apart later than between the last two steps, and
-#: how deep nodes are looked into to tell those alike.
-MAX_NODES, MAX_OPENED, DEPTH = 4096, 32, 4
+#: Nodes of one step, and how many of them may be told apart later than between the last two steps.
+MAX_NODES, MAX_OPENED = 4096, 32
 
 Step = dict[int, Expr]
 
@@ -69,84 +65,20 @@ class Steps(NamedTuple):
         return [node for node in self.inside if id(node) in known]
 
 
-class Look(NamedTuple):
-    """What a node looks like some steps down, as numbers that are equal where looks are.
-
-    To the first, numbers and places at which arrays are read look alike; to the second, places
-    differ.
-    """
-
-    kind: int
-    placed: int
-
-
-def signatures(nodes: Sequence[Expr]) -> dict[int, Look]:
-    """What every node looks like, by id."""
-    place = {id(n): k for k, n in enumerate(nodes)}
-    operands = [[place[id(arg)] for arg in n.args] for n in nodes]
-    # In sums and products the order of operands says nothing.
-    sums = [isinstance(n, Add | Einsum) for n in nodes]
-    found = []
-    for looks in ([_look(n) for n in nodes], [(_look(n), place_of(n)) for n in nodes]):
-        numbers: dict[Any, int] = {}
-        known = first = [numbers.setdefault(look, len(numbers)) for look in looks]
-        for _ in range(DEPTH):
-            spend("steps", len(nodes))
-            numbers = {}
-            below = [[known[k] for k in each] for each in operands]
-            known = [
-                numbers.setdefault((look, *(sorted(each) if among else each)), len(numbers))
-                for look, each, among in zip(first, below, sums, strict=True)
-            ]
-        found.append(known)
-    return dict(zip(place, map(Look, *found), strict=True))
-
-
-def _look(node: Expr) -> Any:
-    """What tells the node from those that do not look alike, operands apart."""
-    if isinstance(node, Einsum):
-        return Einsum, node.shape, node.coef.times, node.coef.over, len(node.extents)
-    if isinstance(node, Const):
-        return Const, node.shape, node._dtype
-    if isinstance(node, Apply):
-        if place_of(node) is not None:
-            return Apply, "a place", node.shape
-        return Apply, id(node.op), repr(node.params), node.shape
-    if isinstance(node, Var) and is_captured(node):
-        return Var, node.shape, node.properties
-    return (type(node), *(node.meta if isinstance(node, Part | Var) else node.shape))
-
-
-def place_of(node: Expr) -> int | None:
-    """The place that an indicator picks of one axis; None for other nodes."""
-    if not (isinstance(node, Apply) and isinstance(node.op, Indicator) and node.ndim == 1):
-        return None
-    _, guards, accesses = node.params
-    if accesses or len(guards) != 1 or not isinstance(guards[0], Constraint):
-        return None
-    form: Affine = guards[0].form
-    away = form - index(0)
-    return -away.constant if guards[0].equality and not away.terms else None
-
-
-def repeated(
-    last: Expr, before: Expr, place: Mapping[int, int], alike: Mapping[int, Look], least: int
-) -> Steps | None:
+def repeated(last: Expr, before: Expr, looks: Looks, least: int) -> Steps | None:
     """The steps of which these nodes are part, where there are at least so many.
 
     Parameters
     ----------
     last, before : Expr
         One result of the last step, and of the step before it.
-    place : mapping
-        Node, by id -> its place among all, operands before consumers.
-    alike : mapping
-        Node, by id -> its signature.
+    looks : Looks
+        Of all nodes.
     """
     best: Steps | None = None
     opened: set[int] = set()
     for _ in range(MAX_OPENED):
-        found, differs = _steps(last, before, place, alike, opened)
+        found, differs = _steps(last, before, looks, opened)
         if found is not None and (best is None or len(found.each) > len(best.each)):
             best = found
         if differs is None or differs in opened:
@@ -158,15 +90,14 @@ def repeated(
 def _steps(
     last: Expr,
     before: Expr,
-    place: Mapping[int, int],
-    alike: Mapping[int, Look],
+    looks: Looks,
     opened: Collection[int],
 ) -> tuple[Steps | None, int | None]:
     """The steps that are equal; and what the step before reads another of, where it is that."""
-    found = _two_steps(last, before, place, alike, opened)
+    found = _two_steps(last, before, looks, opened)
     if found is None:
         return None, None
-    while isinstance(step := _matched(found, found.each[-1], alike), tuple):
+    while isinstance(step := _matched(found, found.each[-1], looks), tuple):
         found.each.append(step[0])
         found.values.append(step[1])
     differ = [
@@ -181,8 +112,7 @@ def _steps(
 def _two_steps(
     last: Expr,
     before: Expr,
-    place: Mapping[int, int],
-    alike: Mapping[int, Look],
+    looks: Looks,
     opened: Collection[int],
 ) -> Steps | None:
     pairs: Step = {id(last): before}
@@ -190,7 +120,7 @@ def _two_steps(
     results: Step = {}
     inside: list[Expr] = []
     holes: list[Hole] = []
-    waiting = [(-place[id(last)], id(last), last)]
+    waiting = [(-looks.place[id(last)], id(last), last)]
     while waiting:
         _, at, node = heappop(waiting)
         other = pairs[at]
@@ -201,7 +131,7 @@ def _two_steps(
                 return None
             results[at] = later[at]
             continue
-        below = _laid_beside(node, other, alike)
+        below = _laid_beside(node, other, looks, pairs)
         if below is None or len(inside) == MAX_NODES:
             return None
         kind = _difference(node, other) or (_kind(node) if at in opened else "")
@@ -212,7 +142,7 @@ def _two_steps(
         for one, two in below:
             if id(one) not in pairs:
                 pairs[id(one)] = two
-                heappush(waiting, (-place[id(one)], id(one), one))
+                heappush(waiting, (-looks.place[id(one)], id(one), one))
             elif pairs[id(one)] is not two:
                 return None
     operands: Step = {}
@@ -236,9 +166,7 @@ def _needed(results: Step) -> set[int]:
     return set(map(id, postorder(results.values(), lambda n: id(n) in results)))
 
 
-def _matched(
-    found: Steps, after: Step, alike: Mapping[int, Look]
-) -> tuple[Step, list[Any]] | int | None:
+def _matched(found: Steps, after: Step, looks: Looks) -> tuple[Step, list[Any]] | int | None:
     """The step before one, where it is equal, and what stands in its holes.
 
     Else what it does not read, where all steps behind it do; None where there is more to it.
@@ -253,7 +181,7 @@ def _matched(
         other = given.get(id(node))
         if other is None:
             return None
-        below = _laid_beside(node, other, alike)
+        below = _laid_beside(node, other, looks, given)
         if below is None:
             return None
         if _difference(node, other) not in ("", kinds.get(id(node), "")):
@@ -296,13 +224,11 @@ def same(one: Any, two: Any) -> bool:
 
 def _value(node: Expr, kind: str) -> Any:
     """What stands in a hole: a number, a place, or a node."""
-    if isinstance(node, Einsum):
-        return node.coef.value
-    return place_of(node) if kind == "place" else node
+    return number_of(node) if kind in ("coefficient", "place") else node
 
 
 def _laid_beside(
-    node: Expr, other: Expr, alike: Mapping[int, Look]
+    node: Expr, other: Expr, looks: Looks, known: Mapping[int, Expr]
 ) -> list[tuple[Expr, Expr]] | None:
     """The operands of two nodes that compute the same, in pairs; None where they do not."""
     if type(node) is not type(other) or node.shape != other.shape:
@@ -321,9 +247,9 @@ def _laid_beside(
             and _one_moved(node, other)
         ):
             return list(zip(node.args, other.args, strict=True))
-        return next(_factors_beside(node, other, 0, labels, (), alike), None)
+        return next(_factors_beside(node, other, labels, (), looks, known), None)
     if isinstance(node, Add):
-        return _terms_beside(node, other, alike)
+        return _terms_beside(node, other, looks, known)
     if isinstance(node, Apply) and isinstance(other, Apply):
         same = node.op is other.op and repr(node.params) == repr(other.params)
         places = place_of(node) is not None and place_of(other) is not None
@@ -346,49 +272,56 @@ def _one_moved(node: Expr, other: Expr) -> bool:
 
 
 def _terms_beside(
-    node: Expr, other: Expr, alike: Mapping[int, Look]
-) -> list[tuple[Expr, Expr]] | None:
+    node: Expr, other: Expr, looks: Looks, known: Mapping[int, Expr]
+) -> list[tuple[Expr, Expr]]:
     if _one_moved(node, other):
         return list(zip(node.args, other.args, strict=True))
     left = list(other.args)
+    rise = looks.rise(node, other)
     found = []
     for arg in sorted(node.args, key=lambda a: all(a is not b for b in other.args)):
-        best = min(left, key=lambda b: _unlike(arg, b, alike))
+        best = min(left, key=lambda b: _unlike(arg, b, rise, looks, known))
         left = [b for b in left if b is not best]
         found.append((arg, best))
     return found
 
 
-def _unlike(one: Expr, two: Expr, alike: Mapping[int, Look]) -> tuple[bool, ...]:
-    """How far two nodes are from being a pair: the least are taken."""
-    looks = zip(alike.get(id(one), ()), alike.get(id(two), ()), strict=False)
+def _unlike(
+    one: Expr, two: Expr, rise: int, looks: Looks, known: Mapping[int, Expr]
+) -> tuple[int, ...]:
+    """How far two operands are from being a pair: the least are taken.
+
+    What is above both is higher by `rise` in one step than in the other, as all that it computes.
+    """
     return (
-        one is not two, *[a != b for a, b in looks],
-        _difference(one, two) != "" if type(one) is type(two) else True,
-        one.shape != two.shape,
+        one is not two, known.get(id(one), two) is not two, -looks.alike(one, two),
+        looks.rise(one, two) != rise, number_of(one) != number_of(two),
     )  # fmt: skip
 
 
 def _factors_beside(
     node: Einsum,
     other: Einsum,
-    k: int,
     labels: Mapping[int, int],
     taken: tuple[int, ...],
-    alike: Mapping[int, Look],
+    looks: Looks,
+    known: Mapping[int, Expr],
 ) -> Iterator[list[tuple[Expr, Expr]]]:
-    """The factors in pairs, from factor k on, so that the labels of one are those of the other."""
-    if k == len(node.args):
+    """The factors in pairs, from those that are taken on, so that the labels of one are those of
+    the other.
+    """
+    if len(taken) == len(node.args):
         yield [(node.args[i], other.args[j]) for i, j in enumerate(taken)]
         return
+    word, arg, rise = node.labels[len(taken)], node.args[len(taken)], looks.rise(node, other)
     free = [j for j in range(len(other.args)) if j not in taken]
-    for j in sorted(free, key=lambda j: _unlike(node.args[k], other.args[j], alike)):
-        if len(node.labels[k]) != len(other.labels[j]):
+    for j in sorted(free, key=lambda j: _unlike(arg, other.args[j], rise, looks, known)):
+        if len(word) != len(other.labels[j]):
             continue
         more = dict(labels)
-        pairs = zip(node.labels[k], other.labels[j], strict=True)
+        pairs = zip(word, other.labels[j], strict=True)
         if all(more.setdefault(x, y) == y for x, y in pairs) and _same_extents(node, other, more):
-            yield from _factors_beside(node, other, k + 1, more, (*taken, j), alike)
+            yield from _factors_beside(node, other, more, (*taken, j), looks, known)
 
 
 def _same_extents(node: Einsum, other: Einsum, labels: Mapping[int, int]) -> bool:

@@ -9,7 +9,6 @@ from its history.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -25,7 +24,8 @@ from ..ops.arithmetic import const
 from ..ops.indexing import getitem, index_expr
 from ..ops.selection import selection
 from .fold import fold
-from .repetitions import Steps, repeated, signatures
+from .looks import Looks
+from .repetitions import Steps, repeated
 
 #: Steps that are a loop; nodes that they have together; loops that are looked for in one trace.
 LEAST_STEPS, LEAST_NODES, MOST_LOOPS = 16, 64, 16
@@ -61,17 +61,15 @@ def rolled(roots: Sequence[Expr], stack: Stack) -> list[Expr]:
 
 def _longest(nodes: Sequence[Expr]) -> Steps | None:
     """Steps that repeat, of those whose last one stands latest; None where no loop is long."""
-    alike = signatures(nodes)
-    place = {id(node): k for k, node in enumerate(nodes)}
-    groups: defaultdict[int, list[Expr]] = defaultdict(list)
-    for node in nodes:
-        if node.args:
-            groups[alike[id(node)].kind].append(node)
-    long = [group for group in groups.values() if len(group) >= LEAST_STEPS]
-    long.sort(key=lambda group: -place[id(group[-1])])
-    for group in long[:TRIED]:
-        for each in range(1, PER_STEP + 1):
-            found = repeated(group[-1], group[-1 - each], place, alike, LEAST_STEPS)
+    looks = Looks(nodes, LEAST_STEPS)
+    long = [group for group in looks.groups() if len(group) >= LEAST_STEPS]
+    long.sort(key=lambda group: -looks.place[id(group[-1])])
+    for *others, last in long[:TRIED]:
+        others.sort(
+            key=lambda node: looks.alike_in_kind(node, last)
+        )  # the later ones last, as before
+        for before in others[: -1 - PER_STEP : -1]:
+            found = repeated(last, before, looks, LEAST_STEPS)
             if found is not None and len(found.each) * len(found.inside) >= LEAST_NODES:
                 return found
     return None
