@@ -7,6 +7,7 @@ it captures; the same operation is then one look-up.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import BuiltinFunctionType, EllipsisType, FunctionType, NoneType
 from typing import Any
 
@@ -14,10 +15,10 @@ import numpy as np
 
 from .arraylike import OPEN, Operation
 from .captures import captured
-from .nodes import Expr, Var, postorder, variables
+from .nodes import Expr, Var, postorder
 
-#: Operations of a function that are kept; where there are more, they begin anew.
-MOST = 1 << 14
+#: Operations of a function that are kept, and nodes for each; of more, they begin anew.
+MOST, NODES = 1 << 14, 8
 
 _BY_VALUE = frozenset({int, bool, str, NoneType, EllipsisType, np.int64, np.int32, np.ufunc})
 _FUNCTIONS = frozenset({type(np.sum), FunctionType, BuiltinFunctionType})
@@ -35,6 +36,7 @@ class Retrace:
 
     def __init__(self) -> None:
         self._known: dict[Any, tuple[Any, Any]] = {}
+        self._names: dict[Expr, frozenset[str]] = {}
 
     def __enter__(self) -> None:
         self._before = getattr(OPEN, "retrace", None)
@@ -72,11 +74,28 @@ class Retrace:
             result = operation(*given, **named)
         except Exception:  # of what was given itself
             return operation(*args, **options)
-        if _is_of(result, held):
-            if len(self._known) >= MOST:
-                self._known.clear()
+        if self._is_of(result, held):
             self._known[key] = held, result
+        if max(len(self._known), len(self._names) // NODES) >= MOST:
+            self._known.clear()
+            self._names.clear()
         return result
+
+    def _is_of(self, result: Any, held: list[Expr]) -> bool:
+        """Are these expressions that read nothing else than the operands do?"""
+        found = result if type(result) is tuple else (result,)
+        if not all(isinstance(e, Expr) for e in found):
+            return False
+        return self._variables(found) <= self._variables(held)
+
+    def _variables(self, roots: Sequence[Expr]) -> frozenset[str]:
+        """The names of variables below the roots, each node of which is looked at once."""
+        names = self._names
+        for node in postorder(roots, names.__contains__):
+            if node not in names:
+                own = frozenset((node.name,)) if isinstance(node, Var) else frozenset()
+                names[node] = _union([names[arg] for arg in node.args], own)
+        return _union([names[root] for root in roots], frozenset())
 
 
 def _told(value: Any, held: list[Expr]) -> tuple[Any, Any]:
@@ -111,12 +130,9 @@ def _told(value: Any, held: list[Expr]) -> tuple[Any, Any]:
     raise _Unknown
 
 
-def _is_of(result: Any, held: list[Expr]) -> bool:
-    """Are these expressions that read nothing else than the operands do?"""
-    found = result if type(result) is tuple else (result,)
-    if not all(isinstance(e, Expr) for e in found):
-        return False
-    below = {id(e) for e in held}.union(*[map(id, e.args) for e in held])
-    nodes = postorder(found, lambda e: id(e) in below)
-    names = {e.name for e in nodes if isinstance(e, Var) and id(e) not in below}
-    return not names or names <= variables(held).keys()
+def _union(sets: list[frozenset[str]], found: frozenset[str]) -> frozenset[str]:
+    """All of them as one, which is one of them where that has all."""
+    for one in sorted(sets, key=len, reverse=True):
+        if one is not found and not one <= found:
+            found = one | found if found else one
+    return found
