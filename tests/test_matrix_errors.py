@@ -69,6 +69,7 @@ PARSE_ERRORS = [
     ("x¹", 1, 2, ["unexpected character '¹'"]),
     ("x[", 1, 3, ["expected a number"]),
     ("x[0", 1, 2, ["never closed; expected ]"]),
+    ("x[1,2]", 1, 2, ["`x`: 2 indices for shape (n,)"]),
     ("A @ x", 1, 3, ["`@`", "is *"]),
     ("x ** 2", 1, 3, ["`**`", ".^", "^"]),
     ("A.T*x", 1, 2, ["`.T`", "'"]),

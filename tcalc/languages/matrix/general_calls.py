@@ -81,7 +81,8 @@ def general_call(
     except ShapeError as error:
         raise tree.placed(error, node.at) from error
     except (Error, TypeError, ValueError, IndexError) as error:
-        raise tree.error(f"{node.name}: {error}", node.at) from error
+        named = f"`{tree.source(node.args[0])}`" if node.kind == "index" else node.name
+        raise tree.error(f"{named}: {error}", node.at) from error
 
 
 def _value(
