@@ -88,15 +88,22 @@ class Looks:
 
     def alike(self, one: Expr, two: Expr) -> int:
         """How many levels down two nodes look alike."""
-        return self._levels(self._rounds, one, two)
-
-    def alike_in_kind(self, one: Expr, two: Expr) -> int:
-        """As `alike`, whatever numbers there are and whatever is outside."""
-        return self._levels(self._kinds, one, two)
-
-    def _levels(self, rounds: np.ndarray, one: Expr, two: Expr) -> int:
         at, to = self.place[id(one)], self.place[id(two)]
-        return int(np.count_nonzero(rounds[at] == rounds[to]))
+        return int(np.count_nonzero(self._rounds[at] == self._rounds[to]))
+
+    def likest(self, node: Expr, others: Sequence[Expr], most: int) -> list[Expr]:
+        """So many of those below a node that look like it furthest down, the highest first.
+
+        So many more do whatever numbers there are and whatever is outside.
+        """
+        at = self.place[id(node)]
+        below = np.array([self.place[id(n)] for n in others if self.rise(node, n) > 0], int)
+        found: dict[int, None] = {}
+        for rounds in (self._rounds, self._kinds):
+            levels = np.count_nonzero(rounds[below] == rounds[at], axis=1)
+            order = below[np.argsort(levels, kind="stable")]
+            found |= dict.fromkeys(order[: -1 - most : -1].tolist())
+        return [self.nodes[k] for k in found]
 
     def rise(self, one: Expr, two: Expr) -> int:
         """How much higher a node stands than another."""

@@ -9,7 +9,7 @@ from its history.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from ..calculus.deep_expressions import rolls
 from ..graph.applications import rewritten, with_args
 from ..graph.extents import ONE
 from ..graph.nodes import Apply, Const, Einsum, Expr, Var, postorder
-from ..graph.normal import einsum
+from ..graph.normal import einsum, view
 from ..graph.products import zeros_node
 from ..ops.arithmetic import const
 from ..ops.indexing import getitem, index_expr
@@ -26,10 +26,11 @@ from ..ops.selection import selection
 from .fold import fold
 from .looks import Looks
 from .repetitions import Steps, repeated
+from .upright import Upright
 
 #: Steps that are a loop; nodes that they have together; loops that are looked for in one trace.
 LEAST_STEPS, LEAST_NODES, MOST_LOOPS = 16, 64, 16
-#: Kinds of nodes that are tried as results of a step, and results of a step that look alike.
+#: Kinds of nodes that are tried as results of a step, and nodes that are tried as that before it.
 TRIED, PER_STEP = 12, 4
 
 
@@ -48,15 +49,20 @@ def rolled(roots: Sequence[Expr], stack: Stack) -> list[Expr]:
     """
     found = list(roots)
     for _ in range(MOST_LOOPS):
-        nodes = postorder(found)
-        if len(nodes) < LEAST_NODES:
-            break
-        steps = _longest(nodes)
-        looped = None if steps is None else _as_fold(found, steps, stack)
+        looped = _with_fold(found, stack, False) or _with_fold(found, stack, True)
         if looped is None:
             break
         found = looped
     return found
+
+
+def _with_fold(roots: Sequence[Expr], stack: Stack, turned: bool) -> list[Expr] | None:
+    """The roots with one fold, of steps that are compared as they are or with turned axes."""
+    upright = Upright(roots, turned)
+    if len(upright.nodes) < LEAST_NODES or turned > upright.changed:
+        return None
+    steps = _longest(postorder([upright.of[id(root)][0] for root in roots]))
+    return None if steps is None else _as_fold(roots, upright, steps, stack)
 
 
 def _longest(nodes: Sequence[Expr]) -> Steps | None:
@@ -64,18 +70,17 @@ def _longest(nodes: Sequence[Expr]) -> Steps | None:
     looks = Looks(nodes, LEAST_STEPS)
     long = [group for group in looks.groups() if len(group) >= LEAST_STEPS]
     long.sort(key=lambda group: -looks.place[id(group[-1])])
-    for *others, last in long[:TRIED]:
-        others.sort(
-            key=lambda node: looks.alike_in_kind(node, last)
-        )  # the later ones last, as before
-        for before in others[: -1 - PER_STEP : -1]:
+    for *earlier, last in long[:TRIED]:
+        for before in looks.likest(last, earlier, PER_STEP):
             found = repeated(last, before, looks, LEAST_STEPS)
             if found is not None and len(found.each) * len(found.inside) >= LEAST_NODES:
                 return found
     return None
 
 
-def _as_fold(roots: Sequence[Expr], steps: Steps, stack: Stack) -> list[Expr] | None:
+def _as_fold(
+    roots: Sequence[Expr], upright: Upright, steps: Steps, stack: Stack
+) -> list[Expr] | None:
     """The roots with a fold for these steps; None where what a step reads is made by another."""
     moving = steps.moving()
     made = {id(step[id(node)]): (k, node) for k, step in enumerate(steps.each) for node in moving}
@@ -83,45 +88,52 @@ def _as_fold(roots: Sequence[Expr], steps: Steps, stack: Stack) -> list[Expr] | 
     outside += [arg for node in steps.inside for arg in node.args if id(arg) not in steps.each[0]]
     if any(id(node) in made for node in postorder(outside)):
         return None
-    read = [n for n in postorder(roots, lambda n: id(n) in made) if id(n) in made]
-    wanted = {id(made[id(n)][1]): made[id(n)][1] for n in read}
-    ends = all(made[id(n)][0] == 0 for n in read)
+    found = {at: made[id(e)] for at, (e, _) in upright.of.items() if id(e) in made}
+    read = [n for n in postorder(roots, lambda n: id(n) in found) if id(n) in found]
+    wanted = {id(node): node for _, node in [found[id(n)] for n in read]}
+    ends = all(found[id(n)][0] == 0 for n in read)
     sequences = [
         _sequence(hole.kind, [values[k] for values in reversed(steps.values)], stack)
         for k, hole in enumerate(steps.holes)
     ]
     if any(each is None for each in sequences):
         return None
-    values = _folded(steps, sequences, list(wanted.values()), not ends, stack)
+    values = _folded(steps, upright, sequences, list(wanted.values()), not ends, stack)
     known = dict(zip(wanted, values, strict=True))
     last = len(steps.each) - 1
 
     def value(n: Expr) -> Expr:
-        k, node = made[id(n)]
+        k, node = found[id(n)]
         whole = known[id(node)]
-        return whole if ends else getitem(whole, last - k)
+        return view(whole if ends else getitem(whole, last - k), upright.of[id(n)][1])
 
     given = {id(n): value(n) for n in read}
-    return rewritten(roots, lambda new, old: given.get(id(old), new), lambda n: id(n) in made)
+    return rewritten(roots, lambda new, old: given.get(id(old), new), lambda n: id(n) in found)
 
 
 def _folded(
-    steps: Steps, sequences: Sequence[Any], wanted: Iterable[Expr], history: bool, stack: Stack
+    steps: Steps,
+    upright: Upright,
+    sequences: Sequence[Any],
+    wanted: Iterable[Expr],
+    history: bool,
+    stack: Stack,
 ) -> list[Expr]:
     """What these nodes of a step are after the loop, or after every step."""
     results = list(steps.results.values())
     more = [node for node in wanted if all(node is not result for result in results)]
-    before = [steps.each[-1][at] for at in steps.results] + [zeros_node(n.shape) for n in more]
+    before = [upright.plain(steps.each[-1][at]) for at in steps.results]
+    before += [zeros_node(n.shape) for n in more]
 
     def body(state: tuple[Expr, ...], i: Expr) -> tuple[Expr, ...]:
         new = dict(zip(steps.results, state, strict=False))
         fill = {id(h.node): (h.kind, each) for h, each in zip(steps.holes, sequences, strict=True)}
         for node in reversed(steps.inside):
-            at = id(node)
-            if at in fill:
-                new[at] = _filled(node, *fill[at], new, i)
+            args = [new[id(arg)] if id(arg) in new else upright.plain(arg) for arg in node.args]
+            if id(node) in fill:
+                new[id(node)] = _filled(node, args, *fill[id(node)], i)
             else:
-                new[at] = with_args(node, [new.get(id(arg), arg) for arg in node.args])
+                new[id(node)] = upright.plain(with_args(node, args))
         return tuple(rolled([new[id(node)] for node in (*results, *more)], stack))
 
     found = fold(body, tuple(before), len(steps.each), history)
@@ -141,14 +153,13 @@ def _sequence(kind: str, values: list[Any], stack: Stack) -> Any:
     return const(np.array([v.value if isinstance(v, Const) else float(v) for v in values]))
 
 
-def _filled(node: Expr, kind: str, each: Any, new: Mapping[int, Expr], i: Expr) -> Expr:
-    """The node with what stands in its hole at step i."""
+def _filled(node: Expr, args: Sequence[Expr], kind: str, each: Any, i: Expr) -> Expr:
+    """The node of these operands with what stands in its hole at step i."""
     if kind in ("constant", "array"):
         return getitem(each, i)
     if kind == "coefficient":
         assert isinstance(node, Einsum)
         coef = ONE._replace(times=node.coef.times, over=node.coef.over)
-        args = [new.get(id(arg), arg) for arg in node.args]
         return einsum(
             [*args, getitem(each, i)], [*node.labels, ()], node.out, coef,
             dict(enumerate(node.extents)),

@@ -1,0 +1,235 @@
+"""Models whose steps are loops of Python: each is one fold, with the derivatives of jax."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import tcalc as tc
+from tcalc.graph.nodes import postorder
+from tcalc.loops.rolling import rolled
+from tests.test_rolled_loops import loops_in
+
+RNG = np.random.default_rng(0)
+SEEN, SERIES = RNG.uniform(0, 2, (200, 2)), RNG.normal(size=200)
+RATES, WEIGHTS = np.array([0.8, 0.05, 0.7, 0.06]), 0.5 * RNG.normal(size=24)
+
+Model = Callable[[Any, Any, int], Any]
+
+
+def solved(method: str, entries: bool = False, seen: bool = True) -> Model:
+    """Predators and prey, as one array or two numbers."""
+
+    def model(xp: Any, p: Any, n: int) -> Any:
+        def slope(u: Any) -> Any:
+            made = p[0] * u[0] - p[1] * u[0] * u[1], p[3] * u[0] * u[1] - p[2] * u[1]
+            return made if entries else xp.stack(made)
+
+        def moved(u: Any, h: float, v: Any) -> Any:
+            return tuple(a + h * b for a, b in zip(u, v, strict=True)) if entries else u + h * v
+
+        u, h, total = ((10.0, 5.0) if entries else np.array([10.0, 5.0])), 0.05, 0.0
+        for t in range(n):
+            a = slope(u)
+            if method == "Euler":
+                u = moved(u, h, a)
+            elif method == "Heun":
+                u = moved(moved(u, h / 2, a), h / 2, slope(moved(u, h, a)))
+            else:
+                b = slope(moved(u, h / 2, a))
+                c = slope(moved(u, h / 2, b))
+                d = slope(moved(u, h, c))
+                u = moved(moved(moved(moved(u, h / 6, a), h / 3, b), h / 3, c), h / 6, d)
+            if seen:
+                total = total + (u[0] - SEEN[t, 0]) ** 2 + (u[1] - SEEN[t, 1]) ** 2
+        return total if seen else u[0] * u[1]
+
+    return model
+
+
+def pendulum(xp: Any, p: Any, n: int) -> Any:
+    """Leapfrog steps, and what is seen of them."""
+    q, v, total = p[0], p[1], 0.0
+    for t in range(n):
+        v = v - 0.025 * p[2] * xp.sin(q)
+        q = q + 0.05 * v
+        v = v - 0.025 * p[2] * xp.sin(q)
+        total = total + (q - SERIES[t]) ** 2
+    return total * p[3]
+
+
+def filtered(inverse: bool) -> Model:
+    """Kalman's filter, with what it predicts and how it is corrected."""
+
+    def model(xp: Any, p: Any, n: int) -> Any:
+        f = xp.stack([xp.stack([p[0], p[1]]), xp.stack([-p[1], p[0]])])
+        h, q, r = np.array([[1.0, 0.5], [0.2, 1.0]]), p[2] * np.eye(2), p[3] * np.eye(2)
+        m, s, total = np.zeros(2), np.eye(2), 0.0
+        for t in range(n):
+            m, s = f @ m, f @ s @ f.T + q
+            w, e = h @ s @ h.T + r, SEEN[t] - h @ m
+            if inverse:
+                gain, total = s @ h.T @ xp.linalg.inv(w), total - e @ xp.linalg.inv(w) @ e
+            else:
+                gain, total = xp.linalg.solve(w, h @ s).T, total - e @ xp.linalg.solve(w, e)
+            total = total - xp.linalg.slogdet(w)[1]
+            m, s = m + gain @ e, s - gain @ h @ s
+        return total
+
+    return model
+
+
+def volatility(xp: Any, p: Any, n: int) -> Any:
+    """GARCH(1, 1), which begins with its stationary variance."""
+    e, total = SERIES[0] - p[3], 0.0
+    h = p[1] / (1 - p[0] / 2 - p[2] / 2)
+    for t in range(1, n):
+        h = p[1] + p[2] / 2 * e**2 + p[0] / 2 * h
+        e = SERIES[t] - p[3]
+        total = total - xp.log(h) - e**2 / h
+    return total
+
+
+def long_memory(xp: Any, p: Any, n: int) -> Any:
+    """Cells of an LSTM."""
+    w, h, c, total = p.reshape(4, 3, 2), np.zeros(2), np.zeros(2), 0.0
+    for t in range(n):
+        z = xp.concatenate([h, SEEN[t, :1]])
+        i, f, o = (1 / (1 + xp.exp(-(z @ w[k]))) for k in range(3))
+        c = f * c + i * xp.tanh(z @ w[3])
+        h = o * xp.tanh(c)
+        total = total + xp.sum((h - SEEN[t]) ** 2)
+    return total
+
+
+def gated_unit(xp: Any, p: Any, n: int) -> Any:
+    """Cells of a GRU."""
+    w, u, h, total = p[:12].reshape(3, 2, 2), p[12:].reshape(3, 2, 2), np.zeros(2), 0.0
+    for t in range(n):
+        z, r = (1 / (1 + xp.exp(-(w[k] @ SEEN[t] + u[k] @ h))) for k in range(2))
+        h = (1 - z) * xp.tanh(w[2] @ SEEN[t] + u[2] @ (r * h)) + z * h
+        total = total + xp.sum((h - SEEN[t]) ** 2)
+    return total
+
+
+def momentum(xp: Any, p: Any, n: int) -> Any:
+    """Gradient descent."""
+    a = np.array([[2.0, 0.3, 0.0], [0.3, 1.0, 0.1], [0.0, 0.1, 0.5]])
+    x, v = np.zeros(3), np.zeros(3)
+    for _ in range(n):
+        v = p[0] * v - 0.05 * (a @ x - p[1:] + 0.1 * x**3)
+        x = x + v
+    return xp.sum(x * x) + x[0]
+
+
+def newton(xp: Any, p: Any, n: int) -> Any:
+    x = p[0] + 1
+    for _ in range(n):
+        x = x - 0.5 * (x**3 - p[1] * x - p[2]) / (3 * x**2 + p[3])
+    return x
+
+
+def horner(xp: Any, p: Any, n: int) -> Any:
+    y = 0.0
+    for t in range(n):
+        y = y * p[0] + SERIES[t]
+    return y * p[2]
+
+
+def second_order(xp: Any, p: Any, n: int) -> Any:
+    """A linear recurrence with what comes in."""
+    a, b, total = p[0], p[2], 0.0
+    for t in range(n):
+        a, b = b, p[1] * a + p[2] * b + SERIES[t]
+        total = total + b * b
+    return total
+
+
+def hidden_states(xp: Any, p: Any, n: int) -> Any:
+    """Forward probabilities of a hidden Markov chain, as logarithms."""
+    change = p.reshape(2, 2) - xp.log(xp.sum(xp.exp(p.reshape(2, 2)), axis=1))[:, None]
+    a = -((SERIES[0] - p[:2]) ** 2)
+    for t in range(1, n):
+        z = a[:, None] + change
+        top = xp.max(z, axis=0)
+        a = top + xp.log(xp.sum(xp.exp(z - top), axis=0)) - (SERIES[t] - p[:2]) ** 2
+    return xp.log(xp.sum(xp.exp(a)))
+
+
+def joseph(xp: Any, p: Any, n: int) -> Any:
+    """Kalman's filter of one series, whose states are columns."""
+    f, h = np.array([[1.0, 1.0], [0.0, 1.0]]), np.array([[1.0, 0.0]])
+    q, r, one = xp.diag(p[:2]), p[2] * np.eye(1), np.eye(2)
+    x, s, total = np.zeros((2, 1)), 10 * np.eye(2), 0.0
+    for t in range(n):
+        x, s = f @ x, f @ s @ f.T + q
+        e, w = SERIES[t] - h @ x, h @ s @ h.T + r
+        gain = s @ h.T @ xp.linalg.inv(w)
+        left = one - gain @ h
+        x, s = x + gain @ e, left @ s @ left.T + gain @ r @ gain.T
+        total = total - xp.linalg.slogdet(w)[1] - (e.T @ xp.linalg.inv(w) @ e)[0, 0]
+    return total * p[3]
+
+
+def lorenz(xp: Any, p: Any, n: int) -> Any:
+    """Three numbers, by Heun's method."""
+
+    def slope(x: Any, y: Any, z: Any) -> Any:
+        return p[0] * 10 * (y - x), x * (30 * p[2] - z) - y, x * y - 2 * p[0] * z
+
+    s = (1.0, 1.0, 1.0)
+    for _ in range(n):
+        a = slope(*s)
+        b = slope(*[v + 0.01 * d for v, d in zip(s, a, strict=True)])
+        s = tuple(v + 0.005 * (d + e) for v, d, e in zip(s, a, b, strict=True))
+    return s[0] * s[1] + s[2]
+
+
+MODELS: dict[str, tuple[Model, np.ndarray]] = {
+    **{
+        f"{method} {'entries' if entries else 'arrays'}{' seen' if seen else ''}": (
+            solved(method, entries, seen), RATES,
+        )
+        for method in ("Euler", "Heun", "Runge-Kutta") for entries in (False, True)
+        for seen in (False, True)
+    },
+    "solving filter": (filtered(False), RATES), "inverting filter": (filtered(True), RATES),
+    **{f.__name__: (f, RATES) for f in (
+        pendulum, volatility, momentum, newton, horner, second_order, hidden_states, joseph, lorenz,
+    )},
+    **{f.__name__: (f, WEIGHTS) for f in (long_memory, gated_unit)},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("n", [40, 100])
+def test_steps_are_one_fold(name: str, n: int) -> None:
+    """What is left around it does not grow with the steps."""
+    model, at = MODELS[name]
+    e = tc.sum(model(tc.numpy, tc.var("p", at.shape), n))
+    (found,) = rolled([e], lambda rows: None)
+    assert len(loops_in(found)) == 1
+    step = len(postorder([e])) / n
+    assert len(postorder([found])) < 60 + 5 * step
+    np.testing.assert_allclose(found(p=at), model(np, at, n), rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("n", [3, 20])
+def test_derivatives_are_those_of_jax(name: str, n: int) -> None:
+    """Of second order along a direction, by differences of its gradients."""
+    model, at = MODELS[name]
+    slope = jax.grad(lambda p: model(jnp, p, n))
+    wanted = np.asarray(slope(at))
+    np.testing.assert_allclose(
+        tc.grad(lambda p: model(np, p, n))(at), wanted, rtol=1e-8, atol=1e-9 * abs(wanted).max()
+    )
+    along = 1e-5 * np.linspace(0.5, 1, len(at))
+    wanted = np.asarray(slope(at + along)) - np.asarray(slope(at - along))
+    found = tc.hessian(lambda p: model(np, p, n))(at) @ (2 * along)
+    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5 * abs(wanted).max())
