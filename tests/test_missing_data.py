@@ -77,6 +77,16 @@ LOSSES: dict[str, tuple[str, Callable[..., Any], Callable[..., Any]]] = {
             jnp.abs(y - X @ b) < 1, (y - X @ b) ** 2 / 2, jnp.abs(y - X @ b) - 0.5
         ),
     ),
+    "what is broadcast": (
+        "b",
+        lambda y, X, b: np.nansum((y - (X @ b)[:, None]) ** 2),
+        lambda y, X, b: (y - (X @ b)[:, None]) ** 2,
+    ),
+    "a condition that is broadcast": (
+        "b",
+        lambda y, X, b: np.where(np.isnan(y), 0, (y - (X @ b)[:, None]) ** 2),
+        lambda y, X, b: (y - (X @ b)[:, None]) ** 2,
+    ),
     "a matrix": (
         "U", lambda Y, U, V: np.where(np.isnan(Y), 0, (Y - U @ V.T) ** 2),
         lambda Y, U, V: (Y - U @ V.T) ** 2,

@@ -201,25 +201,28 @@ def _missing(condition: Expr, branch: Expr, other: Expr) -> set[Key]:
     that the branch does not read, with a number for what is off it.
     """
     word = tuple(range(condition.ndim))
-    compared = list(_compared(condition))
-    asked = [e for e, by in compared if by is operator_named("isnan")]
+    compared = list(_compared((condition, word)))
+    asked = [place for place, by in compared if by is operator_named("isnan")]
     if asked:
-        return {key for e in asked for key, _ in _below((e, word)) if len(key[1]) == len(word)}
-    data = {id(e) for e, _ in compared if not is_number(e)}
+        return {key for place in asked for key, _ in _below(place) if key[1] or not word}
+    data = {id(e) for (e, _), _ in compared if not is_number(e)}
     read = [(key, e) for key, e in _below((branch, word)) if isinstance(e, Var)]
-    mask = is_number(other) and all(isinstance(e, Var) for e, _ in compared if id(e) in data)
+    mask = is_number(other) and all(isinstance(e, Var) for (e, _), _ in compared if id(e) in data)
     if not data or not mask or not data.isdisjoint([id(e) for _, e in read]):
         return set()
     return {key for key, _ in read if len(key[1]) == len(word)}
 
 
-def _compared(condition: Expr, by: Op | None = None) -> Iterator[tuple[Expr, Op | None]]:
+def _compared(place: Place, by: Op | None = None) -> Iterator[tuple[Place, Op | None]]:
     """What a condition is about, and what it asks of it."""
-    if isinstance(condition, Apply) and is_truth(condition):
-        for arg in condition.args:
-            yield from _compared(arg, condition.op)
-    else:
-        yield condition, by
+    node, word = place
+    asks = isinstance(node, Apply) and is_truth(node)
+    turned = isinstance(node, Einsum) and len(node.args) == 1 and node.coef == ONE
+    inside = operands_by_entry(node, word) if asks or turned else []
+    for operand in inside:
+        yield from _compared(operand, node.op if isinstance(node, Apply) else by)
+    if not inside and not asks:
+        yield place, by
 
 
 # --- what both branches read ----------------------------------------------------------------------
