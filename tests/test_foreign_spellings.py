@@ -60,13 +60,6 @@ MATRIX_TEXTS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "place", "words"), MATRIX_TEXTS)
-def test_the_matrix_language_tells_what_to_write(text: str, place: str, words: str) -> None:
-    found, message = told(tc.parse, text)
-    assert found == place
-    assert words in message
-
-
 INDEX_TEXTS = [
     ("f = sum[i](x(i)^2)", "1:12", "`x` is an array; its entries are x[i]"),
     ("f[i] = x[i] + X(i, 1)", "1:15", "its entries are X[i, 1]"),
@@ -98,13 +91,6 @@ INDEX_TEXTS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "place", "words"), INDEX_TEXTS)
-def test_the_index_language_tells_what_to_write(text: str, place: str, words: str) -> None:
-    found, message = told(tc.parse_index, text)
-    assert found == place
-    assert words in message
-
-
 EINSUM_TEXTS = [
     ("A*x", "1:2", "#('ij,j->i', A, x) to sum over an index, #('ij,j->ij', A, x) to keep it"),
     ("x*A", "1:2", "#('i,ik->k', x, A)"),
@@ -117,9 +103,16 @@ EINSUM_TEXTS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "place", "words"), EINSUM_TEXTS)
-def test_the_einsum_language_tells_what_to_write(text: str, place: str, words: str) -> None:
-    found, message = told(tc.parse_einsum, text)
+TEXTS = [
+    *[(tc.parse, *row) for row in MATRIX_TEXTS],
+    *[(tc.parse_index, *row) for row in INDEX_TEXTS],
+    *[(tc.parse_einsum, *row) for row in EINSUM_TEXTS],
+]
+
+
+@pytest.mark.parametrize(("read", "text", "place", "words"), TEXTS)
+def test_languages_tell_what_to_write(read: Any, text: str, place: str, words: str) -> None:
+    found, message = told(read, text)
     assert found == place
     assert words in message
 

@@ -307,9 +307,7 @@ def _factors_beside(
     looks: Looks,
     known: Mapping[int, Expr],
 ) -> Iterator[list[tuple[Expr, Expr]]]:
-    """The factors in pairs, from those that are taken on, so that the labels of one are those of
-    the other.
-    """
+    """The factors in pairs, beside those taken, so that labels of one are those of the other."""
     if len(taken) == len(node.args):
         yield [(node.args[i], other.args[j]) for i, j in enumerate(taken)]
         return

@@ -59,7 +59,7 @@ def rolled(roots: Sequence[Expr], stack: Stack) -> list[Expr]:
 def _with_fold(roots: Sequence[Expr], stack: Stack, turned: bool) -> list[Expr] | None:
     """The roots with one fold, of steps that are compared as they are or with turned axes."""
     upright = Upright(roots, turned)
-    if len(upright.nodes) < LEAST_NODES or turned > upright.changed:
+    if len(upright.nodes) < LEAST_NODES or (turned and not upright.changed):
         return None
     steps = _longest(postorder([upright.of[id(root)][0] for root in roots]))
     return None if steps is None else _as_fold(roots, upright, steps, stack)

@@ -24,13 +24,13 @@ from ..support.errors import ShapeError
 MODES = ("valid", "same", "full")
 
 
-def convolve(a: object, v: object, mode: str = "full") -> Expr:
+def convolve(a: object, v: object, mode: str | int = "full") -> Expr:
     """As `numpy.convolve`, of vectors whose extents are numbers."""
     one, other = _sequences(a, v, "convolve")
     return _joined(one, other, mode, "convolve")
 
 
-def correlate(a: object, v: object, mode: str = "valid") -> Expr:
+def correlate(a: object, v: object, mode: str | int = "valid") -> Expr:
     """As `numpy.correlate`, of vectors whose extents are numbers."""
     one, other = _sequences(a, v, "correlate")
     if _is_shorter(one, other):
@@ -48,7 +48,7 @@ def _sequences(a: object, v: object, name: str) -> list[Expr]:
     return [ravel(e) for e in found]
 
 
-def _joined(one: Expr, other: Expr, mode: str, name: str) -> Expr:
+def _joined(one: Expr, other: Expr, mode: str | int, name: str) -> Expr:
     if isinstance(mode, int) and 0 <= mode < len(MODES):
         mode = MODES[mode]
     if mode not in MODES:

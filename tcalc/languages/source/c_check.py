@@ -73,24 +73,23 @@ def check_text(language: Writer, check: Check, source: str, routines: Mapping[st
     parts, data, start = [_HEAD], list[str](), list[str]()
     declared = _apart(declarations(source))
     sizes = dict(check.sizes)
-    for s in check.samples:
-        for n, extent in zip(language.scope.variables[s.name].shape, s.shape, strict=True):
+    samples = [s._replace(name=_beside(s.name, declared)) for s in check.samples]
+    for given, s in zip(check.samples, samples, strict=True):
+        for n, extent in zip(language.scope.variables[given.name].shape, s.shape, strict=True):
             if isinstance(n, str) and n.isidentifier():
                 sizes[language.extent(n)] = extent
-        s = s._replace(name=_beside(s.name, declared))
         parts.append(_sampled(language, s, f"make_{s.name}"))
         kind = "ptrdiff_t" if s.integral else "real"
         data.append(f"static {kind} {s.name}[{_count(s.shape)}];")
         start += _drawn(s)
     body = [*data, *_results(check.function, check.shapes, declared)]
-    samples = [s._replace(name=_beside(s.name, declared)) for s in check.samples]
     first = _call(check.function, declared, samples, sizes)
     ran = [f"if ({first})", "    return 1;"]
     if check.difference is None:
         end = ['    printf("computed\\n");', "    return 0;"]
     else:
-        given = check._replace(samples=samples)
-        end = _compared(language, given, check.difference, declared, sizes, parts, body)
+        renamed = check._replace(samples=samples)
+        end = _compared(language, renamed, check.difference, declared, sizes, parts, body)
     written = [f"    {line}" for line in [*body, *start, *ran]]
     main = "\n".join(["int main(void)", "{", *written, *end, "}"])
     helpers = [text for text in called(parts, routines) if text not in source]

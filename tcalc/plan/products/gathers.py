@@ -20,6 +20,10 @@ from .axis_order import sized
 from .pairwise import merged, reduce, times
 
 
+#: Places below this one are exact in single precision too.
+EXACT = 1 << 24
+
+
 class SelectionFactor(NamedTuple):
     """One selection tensor: a slot of integers, labels of its axes, the label that it selects."""
 
@@ -113,7 +117,8 @@ def _joint(b: Builder, x: SlotWord, y: SlotWord, keep: set[int]) -> SlotWord | N
     """
     sizes = {**sized(b, x), **sized(b, y)}
     parts = selection_factors(b, x) + selection_factors(b, y)
-    while taking := _chosen_among(parts, keep):
+    exact = all(sizes[p.value] <= EXACT for p in parts)
+    while exact and (taking := _chosen_among(parts, keep)):
         parts = [_among(b, p, taking, sizes) for p in parts if p is not taking]
     return selection_of(b, parts, sizes)
 
@@ -132,6 +137,7 @@ def _among(
     if taking.value not in p.labels:
         return p
     word = tuple(range(len(p.labels)))
+    # Entries are taken of floats, which hold these places exactly.
     numbers = b.emit("copy", (p.integers,), b.shapes[p.integers], (word, word))
     slot, labels = _taken(b, (numbers, p.labels), [taking])
     word, params = tuple(range(len(labels))), (sizes[p.value], "an index of an index")
