@@ -19,7 +19,6 @@ from ..steps import SlotWord, Word
 from .axis_order import sized
 from .pairwise import merged, reduce, times
 
-
 #: Places below this one are exact in single precision too.
 EXACT = 1 << 24
 
