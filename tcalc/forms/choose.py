@@ -12,6 +12,7 @@ from ..graph.normal import bare
 from ..languages.writing.layout import FormulaLayout, tokens
 from ..languages.writing.notation import rope_text
 from ..languages.writing.style import Style
+from ..ops.matrix.grouped import multiplied_out
 from ..support.limits import attempted, exhausted
 
 # Imported for the laws that they put into the table.
@@ -169,6 +170,7 @@ def _reading_cost(e: Expr) -> float:
 def shorter(write: Callable[[Expr], str], e: Expr) -> str:
     """The shorter text of the chosen form and of what is computed.
 
-    Forms are chosen by their text in matrices, which what is computed may beat in indices.
+    Forms are chosen by their text in matrices, which what is computed may beat in indices; sums of
+    unit tensors are multiplied out there, as conditions on indices then decide bounds.
     """
-    return min([write(chosen(e)), write(bare(e))], key=len)
+    return min([write(multiplied_out(chosen(e))), write(bare(e))], key=len)

@@ -9,8 +9,12 @@ from typing import Any
 from ..graph.extents import ONE, Coef, Extent, Shape, quotient_of, size_of
 from ..graph.nodes import Add, Einsum, Expr, Labels, postorder
 from ..graph.normal import add, bare, built, einsum, scale, view
-from ..graph.products import Factors, atoms_of, multiple, split_coef
+from ..graph.products import Factors, atoms_of, inlined, multiple, split_coef
+from ..graph.sums import structured
 from ..languages.writing.constants import irrational, unrounded
+from ..languages.writing.layout import FormulaLayout
+from ..languages.writing.style import Style
+from ..ops.matrix.grouped import grouped
 from ..support.records import NamedTuple
 from .exponentials import opposite
 from .laws import law, once
@@ -167,7 +171,7 @@ def _worth(places: list[tuple[int, Place]], terms: int) -> bool:
 @law("different-factor", "A*B*x + A'*B*x + y = (A + A')*B*x + y", "Add")
 def _different_factor(e: Expr) -> Iterable[Expr | None]:
     """Terms that differ in one matrix become one; of two terms, common factors are pulled out."""
-    if not 2 < len(e.args) <= MAX_TERMS or e.ndim not in (1, 2):
+    if len(e.args) > MAX_TERMS or e.ndim not in (1, 2):
         return
     found: dict[Any, list[tuple[int, Expr, Expr]]] = {}
     for k, term in enumerate(e.args):
@@ -175,35 +179,72 @@ def _different_factor(e: Expr) -> Iterable[Expr | None]:
             found.setdefault((*key, id(rest)), []).append((k, factor, rest))
     for (word, axes, _), group in found.items():
         members = {k for k, _, _ in group}
-        if len(group) == len(members) > 1:
-            total = add([factor for _, factor, _ in group])
+        if len(group) != len(members) or len(group) == 1:
+            continue
+        total = add([factor for _, factor, _ in group])
+        factor = _one_factor(total)
+        if len(e.args) > 2 or factor is not total:
             others = [t for k, t in enumerate(e.args) if k not in members]
-            yield add([*others, einsum([total, group[0][2]], [word, axes], range(e.ndim))])
+            yield add([*others, einsum([factor, group[0][2]], [word, axes], range(e.ndim))])
+
+
+def _one_factor(e: Expr) -> Expr:
+    """A sum as a factor of products, which would multiply out one of unit tensors."""
+    if not isinstance(e, Add) or not structured(e):
+        return e
+    parts = map(split_coef, e.args)
+    sizes = [(len(FormulaLayout(Style()).text(rest)), coef.value < 0) for coef, rest in parts]
+    negative = [minus for _, minus in sorted(sizes)]  # [1:] before [:-1], as differences have them
+    more = 2 * sum(negative) - len(negative)
+    sign = -1 if more > 0 or (more == 0 and negative[0]) else 1
+    coef = Coef(sign * _divisor(e))
+    return scale(grouped(_divided(e, coef)), coef)
 
 
 @once
 def _without_one(e: Expr) -> list[tuple[tuple[Labels, Labels], Expr, Expr]]:
-    """Each matrix with the coefficient, and the rest; their labels, the result's in front."""
-    product, found = opened(e), []
+    """Each matrix with the coefficient, perhaps the scalars, and the rest.
+
+    Their labels come first, the result's in front.
+    """
+    product, found = _of_arrays(e), []
     ndim = len(product.out)
     if len(product.operands) > MAX_CHAIN or len(set(product.out)) < ndim:
         return []
-    for k, (op, word) in enumerate(product.operands):
-        rest = product.operands[:k] + product.operands[k + 1 :]
-        if op.ndim != 2 or len(set(word)) < 2 or not rest:
+    scalars = [item for item in product.operands if not item[1]]
+    arrays = [item for item in product.operands if item[1]]
+    for k, (op, word) in enumerate(arrays):
+        others = arrays[:k] + arrays[k + 1 :]
+        if op.ndim != 2 or len(set(word)) < 2 or not (others or scalars):
             continue
         names = {label: axis for axis, label in enumerate(product.out)}
         for label in word:
             names.setdefault(label, max(ndim, *[i + 1 for i in names.values()]))
-        inside = {label for _, w in rest for label in w}
-        out = sorted([label for label in names if label in inside], key=names.__getitem__)
-        made = built(product._replace(operands=rest, out=tuple(out), coef=ONE))
-        place, factor = tuple([names[label] for label in word]), multiple(op, product.coef)
-        if place[0] > place[1]:
-            place, factor = place[::-1], view(factor, (1, 0))
-        if set(place) | {names[label] for label in out} >= set(range(ndim)):
-            found.append(((place, tuple([names[label] for label in out])), factor, made))
+        inside = {label for _, w in others for label in w}
+        out = tuple(sorted([label for label in names if label in inside], key=names.__getitem__))
+        place, axes = tuple([names[label] for label in word]), tuple([names[i] for i in out])
+        if not set(place).union(axes).issuperset(range(ndim)):
+            continue
+        turned, place = place[0] > place[1], tuple(sorted(place))
+        for own, left in [([], scalars), (scalars, [])] if scalars and others else [([], scalars)]:
+            factor = built(product._replace(operands=[(op, word), *own], out=word))
+            rest = built(product._replace(operands=others + left, out=out, coef=ONE))
+            found.append(((place, axes), view(factor, (1, 0)) if turned else factor, rest))
     return found
+
+
+def _of_arrays(e: Expr) -> Factors:
+    """The product that a term is, though it be a number's multiple of one that moves entries."""
+    product = opened(e)
+    arrays = [item for item in product.operands if item[1]]
+    if len(arrays) != 1 or not isinstance(inner := arrays[0][0], Einsum):
+        return product
+    word = arrays[0][1]
+    if not inner.summed or len(set(word)) < len(word):
+        return product
+    extents = dict(product.extents)
+    scalars = [item for item in product.operands if not item[1]]
+    return product._replace(operands=scalars + inlined(inner, word, extents), extents=extents)
 
 
 @law("common-number", "x/2 + vector(1, n)*extent(n)/2 = (x + vector(1, n)*extent(n))/2", "Add")
@@ -226,16 +267,24 @@ def _common_divisor(e: Expr) -> Iterable[Expr | None]:
     """A whole number that divides all terms of a factor stands in front of the product."""
     assert isinstance(e, Einsum)
     for k, op in enumerate(e.args if len(e.args) > 1 else ()):
-        coefs = [split_coef(t)[0] for t in op.args] if isinstance(op, Add) else []
-        values = [c.value for c in coefs if isinstance(c.value, int)]
-        divisor = math.gcd(*values) if values and len(values) == len(coefs) else 1
-        if divisor > 1:
-            part = Coef(quotient_of(1, divisor))
-            inner = add([scale(t, part) for t in op.args])
-            ops = [*e.args[:k], inner, *e.args[k + 1 :]]
+        coef = Coef(_divisor(op))
+        if coef != ONE:
+            ops = [*e.args[:k], _divided(op, coef), *e.args[k + 1 :]]
             extents = dict(enumerate(e.extents))
-            yield scale(einsum(ops, e.labels, e.out, e.coef, extents), Coef(divisor))
+            yield scale(einsum(ops, e.labels, e.out, e.coef, extents), coef)
             return
+
+
+def _divisor(e: Expr) -> int:
+    """The largest whole number that divides all terms of a sum."""
+    values = [split_coef(t)[0].value for t in e.args] if isinstance(e, Add) else [1]
+    whole = [v for v in values if isinstance(v, int)]
+    return math.gcd(*whole) if len(whole) == len(values) else 1
+
+
+def _divided(e: Expr, coef: Coef) -> Expr:
+    part = Coef(quotient_of(1, coef.value))
+    return add([scale(t, part) for t in e.args])
 
 
 @law("sum-in-sum", "exp(x - y) - x + y = exp(x - y) - (x - y)", "Add", directed=True)

@@ -21,7 +21,7 @@ from .einsum_forms import merged, named, opened, ordered
 from .factors import Factors, OpenedProducts, is_quotient, with_counts
 from .forms import Forms
 from .loops import Names, loop_of, repeated
-from .matrix_form import FactorForm, NodeForm, ProductForm, fewer_transposes
+from .matrix_form import FactorForm, NodeForm, ProductForm, as_one_factor, fewer_transposes
 from .notation import INDEX_LETTERS, EinsumSpec, Fragment, index_letters
 from .sharing import free_prefix, nodes_and_names, used_twice
 from .style import Style
@@ -175,6 +175,8 @@ class FormulaLayout:
         if indicates(node):
             rows = self.indexed(node) if self.matrix and self.style.rows else None
             return rows or self.settled(node, self.style.indicator(node.params), None)
+        if node.op.spelling.latex == "{0}":
+            return as_one_factor(self.forms[id(node.args[0])], self.style)
         if not node.op.elementwise or not node.args:
             return self.settled(node, *whole_call(node, self.forms, self.style, self.matrix))
 

@@ -65,6 +65,13 @@ class NodeForm(NamedTuple):
         return fewer_transposes(self.plain, self.turned) is not self.plain
 
 
+def as_one_factor(form: NodeForm, style: Style) -> NodeForm:
+    """Transposed as a whole where that leaves fewer transposes inside."""
+    if form.turned.flips >= form.plain.flips:
+        return form
+    return NodeForm(style.transpose(form.turned), form.turned)
+
+
 def fewer_transposes(a: Fragment, b: Fragment) -> Fragment:
     return b if (b.flips, b.size) < (a.flips, a.size) else a
 

@@ -82,7 +82,7 @@ def symmetric_row() -> Op:
     return member(name, lambda: Op(
         name, (-1,),
         Meaning(
-            (None,), shape=same,
+            (None,), shape=same, self_adjoint=True,
             pushforward=lambda k, t, node: symmetrised(
                 t, node.ndim - 2 * _pairs(node), _pairs(node)
             ),
