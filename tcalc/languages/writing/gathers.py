@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping
+from operator import is_
 
+from ...graph.applications import with_args
 from ...graph.extent_forms import floor_divided
 from ...graph.extents import ONE, Extent, extent_from, form_of
 from ...graph.nodes import Apply, Einsum, Expr, Labels
@@ -11,7 +13,7 @@ from ...graph.normal import einsum, view
 from ...graph.products import LabelledExpr, indicates, selects
 from ...integers.affine import Affine, Constraint, Guard
 from ...ops.indexing import getitem
-from ...ops.indicator import conditions
+from ...ops.indicator import conditions, indicator
 from ...ops.joining import widened
 from ...support.errors import Error
 from ...support.records import NamedTuple
@@ -190,7 +192,7 @@ def as_padded(node: Einsum) -> Padded | None:
             continue
         read = [label for label in w if label in word and label not in node.out]
         guards = conditions(op.params, w)
-        if len(read) != 1 or len(w) != 2 or len(guards) != 1 or op.params[2]:
+        if len(read) != 1 or len(w) != 2 or len(guards) != 1:
             return None
         (label,), (out,) = read, [k for k in w if k not in read]
         margin = _margin(guards[0], label, out, node)
@@ -202,7 +204,8 @@ def as_padded(node: Einsum) -> Padded | None:
         return None
     margins = tuple([widths.get(label, (0, 0)) for label in word])
     perm = tuple([natural.index(label) for label in node.out])
-    return Padded(array, margins, perm) if view(widened(array, margins), perm) is node else None
+    alike = _alike(view(widened(array, margins), perm), node)
+    return Padded(array, margins, perm) if alike else None
 
 
 def _margin(guard: Guard, label: int, out: int, node: Einsum) -> tuple[Extent, Extent] | None:
@@ -224,9 +227,26 @@ def _is_view(found: StridedView, node: Expr) -> bool:
     if None in keys:
         return False
     try:
-        return view(getitem(found.array, tuple(keys)), found.perm) is node
+        return _alike(view(getitem(found.array, tuple(keys)), found.perm), node)
     except (Error, IndexError):
         return False
+
+
+def _alike(e: Expr, other: Expr) -> bool:
+    """Are they equal but for the checks of accesses, which name the array that was read?"""
+    return e is other or _unchecked(e) is _unchecked(other)
+
+
+def _unchecked(e: Expr) -> Expr:
+    """The node without the checks of indicators that it is made of."""
+    if indicates(e) and e.params[2]:
+        axes, extents = tuple(range(e.ndim)), dict(enumerate(e.shape))
+        operands = indicator(extents, conditions(e.params, axes))
+        return einsum([op for op, _ in operands], [w for _, w in operands], axes, ONE, extents)
+    if not isinstance(e, Einsum):
+        return e
+    args = [_unchecked(a) if indicates(a) or len(e.args) == 1 else a for a in e.args]
+    return e if all(map(is_, args, e.args)) else with_args(e, args)
 
 
 def _numbers(key: str) -> slice | int | None:

@@ -1,0 +1,58 @@
+"""Derivatives of functions of entries and slices are written with unit vectors and margins."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import tcalc as tc
+
+jax.config.update("jax_enable_x64", True)  # type: ignore[no-untyped-call]
+
+#: The function as text and for jax; its gradient and its Hessian.
+FUNCTIONS = {
+    "intercept": (
+        "sum((y - X*w - w[0]).^2)/2",
+        lambda w, X, y: jnp.sum((y - X @ w - w[0]) ** 2) / 2,
+        "-(X' + eye(n)[0]*vector(1, m)')*(y - X*w - w[0])",
+        "(X' + eye(n)[0]*vector(1, m)')*(X + vector(1, m)*eye(n)[0]')",
+    ),
+    "two ends": (
+        "w[0]*exp(w[-1])",
+        lambda w, X, y: w[0] * jnp.exp(w[-1]),
+        "exp(w[-1])*(w[0]*eye(n)[-1] + eye(n)[0])",
+        "exp(w[-1])*(eye(n)[-1]*(w[0]*eye(n)[-1] + eye(n)[0])' + eye(n)[0]*eye(n)[-1]')",
+    ),
+    "two parts": (
+        "sum(exp(w[2:])) + sum(w[:2].^2)/2",
+        lambda w, X, y: jnp.sum(jnp.exp(w[2:])) + jnp.sum(w[:2] ** 2) / 2,
+        "pad(w[:2], 0, n-2) + pad(exp(w[2:]), 2, 0)",
+        "eye(n)[2:]'*diag(exp(w[2:]))*eye(n)[2:] + eye(n)[:2]'*eye(n)[:2]",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_entries_are_unit_vectors(name: str) -> None:
+    text, function, *forms = FUNCTIONS[name]
+    shapes = {"w": "n", "X": ("m", "n"), "y": "m"}
+    e = tc.parse(text, **shapes)
+    rng = np.random.default_rng(1)
+    w, X, y = rng.normal(size=4), rng.normal(size=(5, 4)), rng.normal(size=5)
+    oracles = (jax.grad(function), jax.hessian(function))
+    for derivative, form, oracle in zip((tc.grad, tc.hessian), forms, oracles, strict=True):
+        found = derivative(e, "w")
+        assert str(found) == form
+        again = tc.parse(form, **shapes)
+        for values in (found, again):
+            given = {k: a for k, a in {"w": w, "X": X, "y": y}.items() if k in values.variables}
+            np.testing.assert_allclose(values(**given), oracle(w, X, y), rtol=1e-12)
+
+
+def test_whose_array_is_read_makes_no_difference() -> None:
+    A = tc.var("A", ("n", "n"))
+    assert str(tc.grad(tc.sum(A[0] ** 2), "A")) == "2*eye(n)[0]*A[0]'"
+    assert str(tc.grad(tc.sum(tc.exp(A[:, 1])), "A")) == "exp(A[:, 1])*eye(n)[1]'"
+    assert str((A @ A)[0]) == str((A @ A).T[:, 0])
