@@ -56,3 +56,19 @@ def test_whose_array_is_read_makes_no_difference() -> None:
     assert str(tc.grad(tc.sum(A[0] ** 2), "A")) == "2*eye(n)[0]*A[0]'"
     assert str(tc.grad(tc.sum(tc.exp(A[:, 1])), "A")) == "exp(A[:, 1])*eye(n)[1]'"
     assert str((A @ A)[0]) == str((A @ A).T[:, 0])
+
+
+@pytest.mark.parametrize(
+    ("text", "form", "gradient"),
+    [
+        ("mean(X*w)", "mean(X*w)", "X'*vector(1)/m"),
+        ("log(sum(X*w))", "log(sum(X*w))", "X'*vector(1)/sum(X*w)"),
+        ("var(X*w)", "var(X*w)", "2*X'*(X*w - mean(X*w))/m"),
+        ("sum((X*w - mean(X*w)).*y)", "y'*(X*w - mean(X*w))", "X'*(y - mean(y))"),
+        ("sum(cumsum(w).^2)", "cumsum(w)'*cumsum(w)", "2*revcumsum(cumsum(w))"),
+    ],
+)  # fmt: skip
+def test_sums_over_entries_of_products_are_sums(text: str, form: str, gradient: str) -> None:
+    e = tc.parse(text, X=("m", "n"), w="n", y="m")
+    assert str(e) == form
+    assert str(tc.grad(e, "w")) == gradient

@@ -69,8 +69,10 @@ def _chained(product: Factors) -> bool:
 def _associativity(e: Expr) -> Iterable[Expr | None]:
     """A product of matrices in which no order is preferred."""
     assert isinstance(e, Einsum)
-    inner = [op for op in e.args if isinstance(op, Einsum) and op.summed and op.ndim]
-    if not e.summed or not inner:
+    arrays = [op for op in e.args if op.ndim]
+    if not e.summed or len(arrays) < 2:  # the sum of a product's entries is that of what has a name
+        return
+    if not any(isinstance(op, Einsum) and op.summed for op in arrays):
         return
     product = opened(e)
     if len(product.operands) <= MAX_OPERANDS and _chained(product):

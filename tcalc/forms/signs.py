@@ -1,11 +1,11 @@
-"""Laws of signs: functions that are odd or even."""
+"""Laws of signs and numbers in arguments: functions that are odd, even or linear."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from ..graph.applications import apply
-from ..graph.extents import Coef
+from ..graph.extents import ONE, Coef
 from ..graph.nodes import Apply, Expr
 from ..graph.normal import scale
 from ..graph.products import split_coef
@@ -14,6 +14,7 @@ from .laws import law
 ODD = (
     "arcsin", "arcsinh", "arctan", "arctanh", "cbrt", "erf", "sign", "sin", "sinh", "tan", "tanh",
 )  # fmt: skip
+LINEAR = ("cumsum", "revcumsum")
 EVEN = ("abs", "cos", "cosh", "logcosh")
 
 
@@ -28,6 +29,14 @@ def _odd_function(e: Expr) -> Iterable[Expr | None]:
 def _even_function(e: Expr) -> Iterable[Expr | None]:
     """The sign of the argument does not matter."""
     yield _without_sign(e)
+
+
+@law("linear-function", "cumsum(2*x) = 2*cumsum(x)", *LINEAR, directed=True)
+def _linear_function(e: Expr) -> Iterable[Expr | None]:
+    """A number stands in front."""
+    assert isinstance(e, Apply)
+    coef, rest = split_coef(e.args[0])
+    yield None if coef == ONE else scale(apply(e.op, rest, params=e.params), coef)
 
 
 def _without_sign(e: Expr) -> Expr | None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from ...graph.extents import ONE, Coef, Shape, size_of
+from ...graph.extents import ONE, Coef, Extent, Shape, inverse_extent, size_of
 from ...graph.nodes import Apply, Einsum, Expr, Labels
 from ...graph.normal import einsum
 from ...ops.elementwise import whole_power
@@ -157,3 +157,13 @@ def _cancelled(coef: Coef) -> Coef:
     times, over = Counter(coef.times), Counter(coef.over)
     rest = sorted((times - over).elements()), sorted((over - times).elements())
     return coef._replace(times=tuple(rest[0]), over=tuple(rest[1]))
+
+
+def share_of(shape: Sequence[Extent]) -> Coef:
+    """What a mean over a shape of named extents divides by, as a coefficient; else 1."""
+    share = ONE
+    for extent in shape:
+        if isinstance(extent, int):
+            return ONE
+        share = share.by(inverse_extent(extent))
+    return share

@@ -12,10 +12,10 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 
-from ...graph.extents import ONE, Coef, Extent, inverse_extent, quotient_of
+from ...graph.extents import ONE, Coef, Extent, quotient_of
 from ...graph.nodes import Labels
 from ...support.records import NamedTuple
-from .factors import Factors
+from .factors import Factors, share_of
 from .notation import Fragment
 from .style import Style
 
@@ -117,7 +117,7 @@ class ProductForm:
         above: list[Fragment] = []
         below: list[Fragment] = []
         for form, _, k in scalars:
-            share = _share(form.summand[1]) if form.summand and k == 1 else ONE
+            share = share_of(form.summand[1]) if form.summand and k == 1 else ONE
             if form.summand and share.over and not Counter(share.over) - Counter(coef.over):
                 rest = Counter(coef.over) - Counter(share.over)
                 value = quotient_of(coef.value, share.value)
@@ -224,9 +224,9 @@ class ProductForm:
         path = self.path()
         if path is None:
             return None
-        there, back = self.along(path), self.along(path[::-1])
         if not free_labels:
-            return fewer_transposes(there, back), None
+            return self.number(path), None
+        there, back = self.along(path), self.along(path[::-1])
         if path[0] != free_labels[0]:
             there, back = back, there
         if len(free_labels) == 2:
@@ -238,9 +238,17 @@ class ProductForm:
                 there = self.style.diag(self.diagonal)
         return there, back
 
-    def summed(self, body: Fragment) -> Fragment:
-        self.summand = (body, self.node.extents)
+    def summed(self, body: Fragment, labels: Sequence[int] | None = None) -> Fragment:
+        """The sum of all entries, which have these labels; by default all."""
+        extents = self.node.extents
+        self.summand = (body, tuple([extents[k] for k in labels or range(len(extents))]))
         return self.style.total(body)
+
+    def number(self, path: list[int]) -> Fragment:
+        """A product of matrices between vectors; without one at an end, the sum of its entries."""
+        found = fewer_transposes(self.along(path), self.along(path[::-1]))
+        ends = [label for label in (path[0], path[-1]) if label not in self.vectors]
+        return self.summed(found, ends) if ends else found
 
     def total(self) -> Fragment:
         """Everything on one label, summed: tr(A), sum(x), x'*y."""
@@ -262,8 +270,8 @@ class ProductForm:
         """Everything on two labels, summed: sum(A.*B), tr(A*B), sum(diag(x)*A*diag(y))."""
         total = self.summed(fewer_transposes(self.sheet(0, 1), self.sheet(1, 0)))
         pair = self.matrices.get((0, 1), [])
-        if len(pair) == 1 and pair[0][2] == 1 and {0, 1} <= self.vectors.keys():
-            return fewer_transposes(self.along([0, 1]), self.along([1, 0]))
+        if len(pair) == 1 and pair[0][2] == 1 and self.vectors:
+            return self.number([0, 1])
         once = len(self.node.powers) == 2 == len(pair) and {k for _, _, k in pair} == {1}
         if once and pair[0][1] == pair[1][1][::-1]:
             chain = self.style.chain([form.plain for form, _, _ in pair])
@@ -314,7 +322,7 @@ class ProductForm:
         return path
 
     def along(self, path: list[int]) -> Fragment:
-        """The product of matrices along a path of labels; summed ends close with a vector.
+        """The product of matrices along a path of labels; one summed end closes with a vector.
 
         Vectors on free labels scale rows and columns, or the entries of a vector.
         """
@@ -322,7 +330,7 @@ class ProductForm:
         matrix = len(free_labels) == 2
         factors = []
         if path[0] not in free_labels:
-            factors.append(self.vector(path[0], True) or style.transpose(style.ones(None)))
+            factors += self.end(path[0], True)
         elif matrix and (scale := self.vector(path[0])):
             factors.append(style.diag(scale))
         for i, j in pairwise(path):
@@ -330,7 +338,7 @@ class ProductForm:
             if j is not path[-1] and (scale := self.vector(j)):
                 factors.append(style.diag(scale))
         if path[-1] not in free_labels:
-            factors.append(self.vector(path[-1]) or style.ones(None))
+            factors += self.end(path[-1], False)
         elif matrix and (scale := self.vector(path[-1])):
             factors.append(style.diag(scale))
         chain = style.chain(factors)
@@ -339,6 +347,14 @@ class ProductForm:
         row = path[-1] == free_labels[0]
         scales = [(f.turned if row else f.plain, k) for f, _, k in self.vectors[free_labels[0]]]
         return style.pointwise([(chain, 1), *scales], False)
+
+    def end(self, label: int, row: bool) -> list[Fragment]:
+        """What closes a product at a summed label; nothing where the sum is that of all entries."""
+        held = self.vector(label, row)
+        if held is not None or not self.node.out:
+            return [] if held is None else [held]
+        ones = self.style.ones(None)
+        return [self.style.transpose(ones) if row else ones]
 
     def cycle(self) -> Fragment | None:
         """The product of matrices once round, where every label is joined to two others."""
@@ -379,13 +395,3 @@ class ProductForm:
         body = self.style.pointwise([(f.plain, k) for f, _, k in every], False)
         scaled = self.scaled(body)
         return NodeForm(scaled, scaled)
-
-
-def _share(shape: Sequence[Extent]) -> Coef:
-    """What a mean over a shape of named extents divides by, as a coefficient; else 1."""
-    share = ONE
-    for extent in shape:
-        if isinstance(extent, int):
-            return ONE
-        share = share.by(inverse_extent(extent))
-    return share
