@@ -335,3 +335,23 @@ def test_an_index_may_be_what_a_loop_of_integers_ends_with(backend: str) -> None
             place = np.roll(data["follows"], turn)[place]
         assert found["entry"] == 5 + place
         np.testing.assert_array_equal(found["slope"], 2 * (5 + place) * (np.arange(3) == place))
+
+
+@pytest.mark.parametrize("language", ["numpy", "torch"])
+def test_programs_take_entries_of_products(language: str) -> None:
+    """What is not taken is not read: it may be nan."""
+    y, w = tc.var("y", 4), tc.var("w", (4, 2))
+    places, data = np.array([0, 1, 3, -1]), {"y": np.array([1.0, 2.0, np.nan, 3.0])}
+    data["w"] = np.arange(8.0).reshape(4, 2)
+    for e, wanted in (
+        ((y**2)[places], data["y"][places] ** 2),
+        (tc.sum((y**2)[places]), (data["y"][places] ** 2).sum()),
+        ((w * y[:, None])[places], (data["w"] * data["y"][:, None])[places]),
+    ):
+        pytest.importorskip(language)
+        program: dict[str, object] = {}
+        exec(tc.to_code(e, language, name="f"), program)
+        found = program["f"](*[data[name] for name in e.variables])  # type: ignore[operator]
+        np.testing.assert_allclose(np.asarray(found), wanted)
+        assert "selection" not in str(e)
+        assert tc.parse(str(e), **e.variables) is e

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Mapping, Sequence
 from operator import is_
 
 from ...graph.applications import with_args
@@ -53,11 +53,16 @@ def as_gather(node: Einsum) -> Gather | None:
     arrays = [(op, w) for op, w in zip(node.args, node.labels, strict=True) if not selects(op)]
     chosen = {w[-1]: (op, w[:-1]) for op, w in zip(node.args, node.labels, strict=True)
               if selects(op)}  # fmt: skip
-    if len(arrays) != 1 or len(chosen) + 1 != len(node.args) or not chosen:
+    if not arrays or len(chosen) + len(arrays) != len(node.args) or not chosen:
         return None
-    array, word = arrays[0]
     labels = {w for _, w in chosen.values() if w}
     shared = next(iter(labels), ())
+    if any(label in shared for _, w in arrays for label in w):
+        return None
+    one = _as_one(arrays, chosen.keys() | {label for label in node.out if label not in shared})
+    if one is None:
+        return None
+    array, word = one
     distinct = len(set(word + shared)) == len(word + shared)
     if len(labels) > 1 or not distinct or not chosen.keys() <= set(word) - set(node.out):
         return None
@@ -97,15 +102,21 @@ def as_strided_view(node: Expr) -> StridedView | None:
     if slices is None:
         return None
     keys, order = slices
+    back = {out: label for label, out in order.items()}
+    one = _as_one(arrays, {back.get(label, label) for label in node.out} | keys.keys())
+    return None if one is None else _viewed(*one, keys, order, node, node.out)
+
+
+def _as_one(arrays: Sequence[LabelledExpr], kept: set[int]) -> LabelledExpr | None:
+    """The product of arrays with the labels that are read; None where it is larger than these."""
     array, word = arrays[0]
-    if len(arrays) > 1:
-        back = {out: label for label, out in order.items()}
-        kept = {back.get(label, label) for label in node.out} | keys.keys()
-        if not kept <= read or len(kept) > max(op.ndim for op, _ in arrays):
-            return None  # what is sliced would be larger than what is read
-        word = tuple(dict.fromkeys([k for k in (*word, *sorted(kept)) if k in kept]))
-        array = einsum([op for op, _ in arrays], [w for _, w in arrays], word)
-    return _viewed(array, word, keys, order, node, node.out)
+    if len(arrays) == 1:
+        return array, word
+    read = {label for _, w in arrays for label in w}
+    if not kept <= read or len(kept) > max(op.ndim for op, _ in arrays):
+        return None
+    word = tuple(dict.fromkeys([k for k in (*word, *sorted(kept)) if k in kept]))
+    return einsum([op for op, _ in arrays], [w for _, w in arrays], word), word
 
 
 def _unit_rows(node: Apply) -> StridedView | None:
