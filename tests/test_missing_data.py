@@ -20,11 +20,11 @@ DATA = {
     "y": np.array([1.0, NAN, 3.0, 2.0]), "s": np.array([1.0, NAN, 2.0, 0.5]),
     "seen": np.array([1.0, 0.0, 1.0, 1.0]), "X": rng.normal(size=(4, 2)), "b": np.array([1.0, 0.5]),
     "Y": np.array([[1.0, NAN], [2.0, 3.0], [NAN, 1.0], [0.5, -1.0]]), "U": rng.normal(size=(4, 2)),
-    "V": rng.normal(size=(2, 2)),
+    "V": rng.normal(size=(2, 2)), "c": np.array(0.7),
 }  # fmt: skip
 SHAPES = {
     "y": ("m",), "s": ("m",), "seen": ("m",), "X": ("m", "n"), "b": ("n",),
-    "Y": ("m", "l"), "U": ("m", "k"), "V": ("l", "k"),
+    "Y": ("m", "l"), "U": ("m", "k"), "V": ("l", "k"), "c": (),
 }  # fmt: skip
 
 #: Sums of losses over what is observed: by NumPy's names, and of what is observed alone, by jax.
@@ -87,6 +87,31 @@ LOSSES: dict[str, tuple[str, Callable[..., Any], Callable[..., Any]]] = {
         lambda y, X, b: np.where(np.isnan(y), 0, (y - (X @ b)[:, None]) ** 2),
         lambda y, X, b: (y - (X @ b)[:, None]) ** 2,
     ),
+    "a mask that is the weight too": (
+        "b", lambda y, seen, X, b: np.where(seen > 0, seen * (y - X @ b) ** 2, 0),
+        lambda y, seen, X, b: seen * (y - X @ b) ** 2,
+    ),
+    "a scale": (
+        "c",
+        lambda y, X, b, c: np.where(np.isnan(y), 0, ((y - X @ b) / c) ** 2 / 2 + np.log(c)),
+        lambda y, X, b, c: ((y - X @ b) / c) ** 2 / 2 + jnp.log(c),
+    ),
+    "a scale in exponentials": (
+        "c",
+        lambda y, X, b, c: np.where(np.isnan(y), 0, (y - X @ b) ** 2 * np.exp(-2 * c) / 2 + c),
+        lambda y, X, b, c: (y - X @ b) ** 2 * jnp.exp(-2 * c) / 2 + c,
+    ),
+    "multiples of what is missing": (
+        "c", lambda y, s, c: np.nansum((y - c * s) ** 2), lambda y, s, c: (y - c * s) ** 2,
+    ),
+    "what is finite": (
+        "b", lambda y, X, b: np.where(np.isfinite(y), (y - X @ b) ** 2, 0),
+        lambda y, X, b: (y - X @ b) ** 2,
+    ),
+    "what equals itself": (
+        "b", lambda y, X, b: np.where(y == y, (y - X @ b) ** 2, 0),
+        lambda y, X, b: (y - X @ b) ** 2,
+    ),
     "a matrix": (
         "U", lambda Y, U, V: np.where(np.isnan(Y), 0, (Y - U @ V.T) ** 2),
         lambda Y, U, V: (Y - U @ V.T) ** 2,
@@ -130,3 +155,26 @@ def test_choices_by_what_a_branch_reads_stay_as_they_are() -> None:
         tc.where(np.tril(np.ones((n, n))) > 0, tc.var("A", (n, n)) ** 2, 0),
     ):  # fmt: skip
         assert str(e).count("where") == 1
+
+
+def test_a_value_that_is_missing_is_no_regressor_of_the_next_one() -> None:
+    y, c = tc.var("y", "n"), tc.var("c")
+    f = tc.nansum((y[1:] - c * y[:-1]) ** 2)
+    data = {"y": np.array([0.1, NAN, 0.3, 0.2, 0.7, NAN]), "c": 0.3}
+    pairs = [(0.3, 0.2), (0.2, 0.7)]
+    for e, wanted in (
+        (f, sum((b - 0.3 * a) ** 2 for a, b in pairs)),
+        (tc.grad(f, c), sum(-2 * a * (b - 0.3 * a) for a, b in pairs)),
+        (tc.hessian(f, c), sum(2 * a * a for a, b in pairs)),
+    ):
+        np.testing.assert_allclose(e(data), wanted, rtol=1e-12)
+
+
+def test_what_lies_behind_the_lengths_of_rows_counts_for_nothing() -> None:
+    X, c, length = tc.var("X", ("m", 3)), tc.var("c"), tc.var("l", "m", integer=True)
+    f = tc.sum(tc.where(np.arange(3) < length[:, None], (X * c) ** 3, 0))
+    data = {"X": np.array([[1.0, 2.0, NAN], [3.0, NAN, np.inf]]), "c": 0.4, "l": np.array([2, 1])}
+    cubes = 1.0 + 8.0 + 27.0
+    np.testing.assert_allclose(f(data), cubes * 0.4**3)
+    np.testing.assert_allclose(tc.grad(f, c)(data), cubes * 3 * 0.4**2)
+    np.testing.assert_allclose(tc.hessian(f, c)(data), cubes * 6 * 0.4)

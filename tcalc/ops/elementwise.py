@@ -18,8 +18,8 @@ from ..support.errors import TraceError
 from . import arithmetic
 from .arithmetic import as_expr, broadcast, public
 from .elementwise_row import NONNEGATIVE, POSITIVE, UNIT, Function, elementwise
-from .guard import choose, guarded, is_truth
-from .views import ones
+from .guard import choose, guarded, is_truth, sees_infinity
+from .views import ones, zeros
 
 __all__ = [
     "abs",
@@ -115,7 +115,7 @@ log10: Function = elementwise(
     domain=ABOVE_ZERO, safe=(1,), flops=10,
 )  # fmt: skip
 logaddexp: Function = elementwise(
-    "logaddexp", lambda a, b, y: sigmoid(a - b), lambda a, b, y: sigmoid(b - a),
+    "logaddexp", lambda a, b, y: _share(a, b, y), lambda a, b, y: _share(b, a, y),
     latex=r"\log(e^{{{0}}} + e^{{{1}}})", flops=20,
 )  # fmt: skip
 xlogy: Function = elementwise(
@@ -266,6 +266,12 @@ _where: Function = elementwise(
 
 
 # --- functions that choose a form before a row is used --------------------------------------------
+
+
+def _share(a: Expr, b: Expr, y: Expr) -> Expr:
+    """The share of exp(a) in the sum with exp(b), a number where both are 0."""
+    known = less(-math.inf, y) if sees_infinity(a) and sees_infinity(b) else None
+    return sigmoid(a - b if known is None else choose(known, a - b, zeros(y.shape)))
 
 
 def _exponent(b: Expr, a: Expr) -> Expr:

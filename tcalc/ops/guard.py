@@ -15,14 +15,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import islice
-from math import inf, isfinite
+from math import inf, isfinite, isinf
 
 from ..graph.applications import apply
+from ..graph.captures import is_captured
 from ..graph.extents import ONE
-from ..graph.nodes import Add, Apply, Einsum, Expr, Labels, Var
+from ..graph.nodes import Add, Apply, Const, Einsum, Expr, Labels, Var
 from ..graph.normal import add, einsum
 from ..graph.operators import Op, operator_named
-from ..graph.products import is_number, numeral, numeric_value
+from ..graph.products import indicates, is_number, numeral, numeric_value, selects
 from ..support.limits import spend
 
 Place = tuple[Expr, Labels]
@@ -137,7 +138,7 @@ class _Guard:
         if places and self.loses(node, word):
             first = results[1] if results[1] is not None else node.args[1]
             return choose(self.condition, first, numeral(1, self.shape))
-        safe = self.safe_points(node, word, all(r is None for r in results))
+        safe = self.safe_points(node, word)
         if not places or all(r is None for r in (*results, *safe)):
             return None
         args = [
@@ -153,18 +154,17 @@ class _Guard:
         axes = range(len(self.shape))
         return einsum(args, [axes] * len(args), axes, node.coef, dict(enumerate(self.shape)))
 
-    def safe_points(self, node: Expr, word: Labels, lowest: bool) -> Sequence[float | None]:
+    def safe_points(self, node: Expr, word: Labels) -> Sequence[float | None]:
         """For every operand the number that it is off the branch, None where it stays.
 
-        Above what is a number already, the `lowest`, nothing is nan.
+        Sums of what may be nan may be so too; all else sees numbers, and is one.
         """
         places = self.operands(node, word)
         doubtful = [(id(arg), w) in self.missing for arg, w in places]
-        if any(doubtful):
-            self.missing.add((id(node), word))
         safe = (isinstance(node, Apply) and node.op.meaning.safe) or (None,) * len(places)
-        linear = isinstance(node, Add) or sum([len(w) == len(self.shape) for _, w in places]) < 2
-        if not lowest or (linear and not isinstance(node, Apply)):
+        if isinstance(node, Add) or (isinstance(node, Einsum) and len(places) == 1):
+            if any(doubtful):
+                self.missing.add((id(node), word))
             return safe
         return [
             0.0 if point is None and doubt else point
@@ -197,32 +197,77 @@ class _Guard:
 def _missing(condition: Expr, branch: Expr, other: Expr) -> set[Key]:
     """The places of a branch that may be nan off it, where all that it reads are not.
 
-    They are those of which the condition asks, and all variables where it is a mask: made of data
-    that the branch does not read, with a number for what is off it.
+    They are those of which the condition asks, and where it is a mask, made of data with a number
+    for what is off it, all variables but these data.
     """
     word = tuple(range(condition.ndim))
     compared = list(_compared((condition, word)))
-    asked = [place for place, by in compared if by is operator_named("isnan")]
+    asked = [place for place, asks in compared if asks]
     if asked:
-        return {key for place in asked for key, _ in _below(place) if key[1] or not word}
+        below = [found for place in asked for found in _below(place)]
+        return {
+            key for key, e in below if (key[1] or not word) and not operands_by_entry(e, key[1])
+        }
     data = {id(e) for (e, _), _ in compared if not is_number(e)}
     read = [(key, e) for key, e in _below((branch, word)) if isinstance(e, Var)]
-    mask = is_number(other) and all(isinstance(e, Var) for (e, _), _ in compared if id(e) in data)
-    if not data or not mask or not data.isdisjoint([id(e) for _, e in read]):
+    made_of = [e for (e, _), _ in compared if (id(e) in data and e.args) or isinstance(e, Var)]
+    mask = is_number(other) and made_of and all(isinstance(e, Var) for e in made_of)
+    if not mask:
         return set()
-    return {key for key, _ in read if len(key[1]) == len(word)}
+    return {key for key, e in read if len(key[1]) == len(word) and id(e) not in data}
 
 
-def _compared(place: Place, by: Op | None = None) -> Iterator[tuple[Place, Op | None]]:
-    """What a condition is about, and what it asks of it."""
+def _compared(place: Place, asked: bool = False) -> Iterator[tuple[Place, bool]]:
+    """What a condition is about, and whether it asks if that is a finite number."""
     node, word = place
-    asks = isinstance(node, Apply) and is_truth(node)
+    truth = isinstance(node, Apply) and is_truth(node)
     turned = isinstance(node, Einsum) and len(node.args) == 1 and node.coef == ONE
-    inside = operands_by_entry(node, word) if asks or turned else []
+    inside = operands_by_entry(node, word) if truth or turned else []
     for operand in inside:
-        yield from _compared(operand, node.op if isinstance(node, Apply) else by)
-    if not inside and not asks:
-        yield place, by
+        yield from _compared(operand, asked if turned else _asks(node))
+    if not inside and not truth:
+        yield place, asked
+
+
+def _asks(node: Expr) -> bool:
+    """Does a comparison ask for nan or infinity?"""
+    assert isinstance(node, Apply)
+    numbers = [numeric_value(e) for e in node.args]
+    itself = len(node.args) == 2 and node.args[0] is node.args[1]
+    return node.op is operator_named("isnan") or itself or any(v in (inf, -inf) for v in numbers)
+
+
+# --- sums of nothing ------------------------------------------------------------------------------
+
+
+def sees_infinity(e: Expr) -> bool:
+    """May entries be infinite by what is written, as those that a mask leaves out of a sum are?
+
+    What is looked for are numbers, and arrays that a function reads from outside, by entry.
+    """
+    waiting, seen = [e], {e}
+    for node in islice(iter(waiting), NEAREST):
+        value = numeric_value(node)
+        if value is not None and isinf(value):
+            return True
+        if isinstance(node, Const) and (abs(node.value) == inf).any():
+            return True
+        if isinstance(node, Var) and is_captured(node):
+            return True
+        if isinstance(node, Add) or _keeps_entries(node):
+            waiting += [arg for arg in dict.fromkeys(node.args) if arg not in seen]
+            seen.update(node.args)
+    return False
+
+
+def _keeps_entries(node: Expr) -> bool:
+    if isinstance(node, Apply):
+        return node.op.elementwise and not is_truth(node)
+    if not isinstance(node, Einsum):
+        return False
+    return (
+        not node.summed or len(node.args) == 1 or any(indicates(e) or selects(e) for e in node.args)
+    )
 
 
 # --- what both branches read ----------------------------------------------------------------------

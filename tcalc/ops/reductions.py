@@ -23,6 +23,7 @@ from .arithmetic import Axis, as_expr, chosen_axes, keep, public
 from .elementwise import (
     abs,
     exp,
+    less,
     log,
     not_equal,
     power,
@@ -32,7 +33,8 @@ from .elementwise import (
     where,
 )
 from .elementwise_row import NONNEGATIVE, UNIT
-from .views import ones
+from .guard import choose, sees_infinity
+from .views import ones, zeros
 
 __all__ = [
     "arange",
@@ -116,6 +118,12 @@ def _lse(xp: Any, params: tuple[Any, ...], x: Any) -> Any:
     return total + top.reshape(total.shape) if x.size else total
 
 
+def _derived_lse(x: Expr, y: Expr) -> Expr:
+    """The shares of exponentials; 0 where all of them are, of a row that is masked out."""
+    total = choose(less(-math.inf, y), y, zeros(y.shape)) if sees_infinity(x) else y
+    return exp(x - along(total, x))
+
+
 def _weighted_lse(xp: Any, params: tuple[Any, ...], x: Any, b: Any) -> Any:
     """Where a weight is 0, its exponent counts for nothing, however large it is."""
     axes = _axes(params[0])
@@ -193,7 +201,7 @@ PROD = _reduction(
     positive_of=(0,),
 )  # fmt: skip
 LOGSUMEXP = _reduction(
-    "logsumexp", lambda x, y: exp(x - along(y, x)), _lse,
+    "logsumexp", _derived_lse, _lse,
     r"\operatorname{{logsumexp}}({0})", flops=12,
 )  # fmt: skip
 WEIGHTED_LOGSUMEXP = Op(
