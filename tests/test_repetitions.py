@@ -155,6 +155,44 @@ def check_slopes(function: Callable[[Any], Any], at: np.ndarray) -> None:
     np.testing.assert_allclose(tc.grad(function)(at), along, rtol=1e-11, atol=1e-13)
 
 
+def random_recurrence(seed: int) -> Callable[[Any], Any]:
+    """States of values of several steps before, made one after the other or all at once."""
+    rng = np.random.default_rng(seed)
+    count, at_once, kept = rng.integers(1, 4), rng.random() < 0.5, rng.random() < 0.5
+    read = rng.integers([count, 4], size=(count, 3, 2))
+    weights = rng.uniform(0.1, 0.6, (count, 3)) * rng.choice([-1, 1], (count, 3))
+    bent = rng.random(count) < 0.6
+
+    def program(x: Any) -> Any:
+        past, total = [[x[4 * k + j] for j in range(4)] for k in range(count)], 0.0
+        for _ in range(STEPS + 8):
+            made = []
+            for k in range(count):
+                terms = zip(read[k], weights[k], strict=True)
+                value = sum(w * past[j][-1 - lag] for (j, lag), w in terms)
+                made.append(np.sin(value) + x[0] * past[k][-1] if bent[k] else value * x[1])
+                if not at_once:
+                    past[k].append(made[k])
+            if at_once:
+                for values, new in zip(past, made, strict=True):
+                    values.append(new)
+            total = total + past[0][-1] * past[-1][-2] if kept else total
+        return total + sum(values[-1] ** 2 for values in past)
+
+    return program
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_values_of_several_steps_before_are_states(seed: int) -> None:
+    check_slopes(random_recurrence(seed), 0.5 * ROWS.ravel()[:12])
+
+
+def test_most_recurrences_are_loops() -> None:
+    """Where no result depends on all states a step before, a step has several results."""
+    made = [random_recurrence(seed)(tc.var("x", 12)) for seed in range(40)]
+    assert sum(bool(loops_in(rolled([e], lambda v: None)[0])) for e in made) > 32
+
+
 @pytest.mark.parametrize("length", [16, 20, 31])
 @pytest.mark.parametrize("period", [1, 2, 3, 5])
 def test_states_that_some_steps_alone_read(period: int, length: int) -> None:

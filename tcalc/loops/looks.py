@@ -85,6 +85,10 @@ class Looks:
         ])  # fmt: skip
         self._rounds = refined(first, outside)
         self._kinds = refined(_numbered([look for look, _ in kinds]), np.zeros_like(outside))
+        near: defaultdict[int, list[int]] = defaultdict(list)
+        for k, look in enumerate(self._kinds[:, NEAR].tolist()):
+            near[look].append(k)
+        self._near = {look: np.array(group) for look, group in near.items()}
 
     def alike(self, one: Expr, two: Expr) -> int:
         """How many levels down two nodes look alike."""
@@ -105,17 +109,23 @@ class Looks:
             found |= dict.fromkeys(order[: -1 - most : -1].tolist())
         return [self.nodes[k] for k in found]
 
+    def after(self, node: Expr, before: Expr) -> Expr | None:
+        """The lowest above a node that looks like it, half as far down as one before it or more."""
+        at = self.place[id(node)]
+        near = self._near[int(self._kinds[at, NEAR])]
+        above = near[np.searchsorted(near, at, "right") :]
+        levels = np.count_nonzero(self._rounds[above] == self._rounds[at], axis=1)
+        found = [self.nodes[k] for k in above[2 * levels >= self.alike(node, before)].tolist()]
+        return next((e for e in found if self.rise(e, node) > 0), None)
+
     def rise(self, one: Expr, two: Expr) -> int:
         """How much higher a node stands than another."""
         return self.height[id(one)] - self.height[id(two)]
 
     def groups(self) -> list[list[Expr]]:
         """Nodes with operands, each group by height: those alike in kind from near."""
-        found: defaultdict[int, list[Expr]] = defaultdict(list)
-        for node, look in zip(self.nodes, self._kinds[:, NEAR].tolist(), strict=True):
-            if node.args:
-                found[look].append(node)
-        return list(found.values())
+        found = [[self.nodes[k] for k in group.tolist()] for group in self._near.values()]
+        return [group for group in found if group[0].args]
 
 
 def _numbered(looks: Sequence[Hashable]) -> np.ndarray:

@@ -5,13 +5,14 @@ to step. So two steps are compared node by node, from their results down, later 
 both are the same node they read something from outside; where the earlier one stands for what the
 later one has read already, that is a state; and numbers, constants and places at which arrays are
 read may differ (anti-unification, Plotkin 1970). The steps before are matched with what was found,
-each beginning with the states that the step after it has read.
+each beginning with the states that the step after it has read. What a step reads of several steps
+before it is as many states, each of which becomes the next.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from operator import is_not
 from typing import Any
 
@@ -22,8 +23,12 @@ from .looks import Looks, number_of, place_of
 
 #: Nodes of one step, and how many of them may be told apart later than between the last two steps.
 MAX_NODES, MAX_OPENED = 4096, 32
+#: Results of one step that are looked for beside the first.
+MAX_RESULTS = 16
 
 Step = dict[int, Expr]
+#: Results of the last step, each with that of the step before.
+Ends = list[tuple[Expr, Expr]]
 
 
 class Hole(NamedTuple):
@@ -75,28 +80,31 @@ def repeated(last: Expr, before: Expr, looks: Looks, least: int) -> Steps | None
     looks : Looks
         Of all nodes.
     """
-    best: Steps | None = None
-    opened: set[int] = set()
-    for _ in range(MAX_OPENED):
-        found, differs = _steps(last, before, looks, opened)
-        if found is not None and (best is None or len(found.each) > len(best.each)):
-            best = found
-        if differs is None or differs in opened:
+    for most in (MAX_RESULTS, 1):
+        ends, opened = [(last, before)], set[int]()
+        best: Steps | None = None
+        for _ in range(MAX_OPENED):
+            found, apart = _steps(ends, looks, opened, most, least)
+            if found is not None and (best is None or len(found.each) > len(best.each)):
+                best = found
+            if apart <= opened:
+                break
+            opened |= apart
+        if best is not None and len(best.each) >= least:
+            return best
+        if len(ends) == 1:
             break
-        opened.add(differs)
-    return best if best is not None and len(best.each) >= least else None
+    return None
 
 
 def _steps(
-    last: Expr,
-    before: Expr,
-    looks: Looks,
-    opened: Collection[int],
-) -> tuple[Steps | None, int | None]:
-    """The steps that are equal; and what the step before reads another of, where it is that."""
-    found = _two_steps(last, before, looks, opened)
-    if found is None:
-        return None, None
+    ends: Ends, looks: Looks, opened: Collection[int], most: int, least: int
+) -> tuple[Steps | None, set[int]]:
+    """The steps that are equal; and what each may make for itself, where that may give more."""
+    while not isinstance(found := _two_steps(ends, looks, opened, most), Steps):
+        if found is None:
+            return None, set()
+        ends.append(found)
     while isinstance(step := _matched(found, found.each[-1], looks), tuple):
         found.each.append(step[0])
         found.values.append(step[1])
@@ -106,31 +114,50 @@ def _steps(
     ]
     holes = [hole for hole, each in zip(found.holes, differ, strict=True) if each]
     values = [[v for v, each in zip(row, differ, strict=True) if each] for row in found.values]
-    return found._replace(holes=holes, values=values), step
+    apart = {step} if step is not None else set[int]()
+    if step is None and len(found.each) < least:
+        apart = _of_no_state(found)
+    return found._replace(holes=holes, values=values), apart
+
+
+def _of_no_state(found: Steps) -> set[int]:
+    """The states that a step makes of no state: the next one may make them for itself."""
+    moving = {*found.results, *map(id, found.moving())}
+    return {at for at, result in found.results.items() if id(result) not in moving}
 
 
 def _two_steps(
-    last: Expr,
-    before: Expr,
+    ends: Ends,
     looks: Looks,
     opened: Collection[int],
-) -> Steps | None:
-    pairs: Step = {id(last): before}
-    later: Step = {id(before): last}  # an earlier node -> the one in its place in the last step
+    most: int,
+) -> Steps | tuple[Expr, Expr] | None:
+    """The last two steps; or one more result of theirs, of which there are so many at most.
+
+    Where the last step would make anew what a step before it has made, and a node above looks like
+    that, it is a state, and the node above is the result.
+    """
+    pairs: Step = {id(last): before for last, before in ends}
+    later: Step = {id(before): last for last, before in ends}  # the one that takes its place
     results: Step = {}
     inside: list[Expr] = []
     holes: list[Hole] = []
-    waiting = [(-looks.place[id(last)], id(last), last)]
+    waiting = [(-looks.place[id(last)], id(last), last) for last, _ in ends]
+    heapify(waiting)
     while waiting:
         _, at, node = heappop(waiting)
         other = pairs[at]
         if node is other and at not in opened:
             continue
-        if at in later:
+        if at in later and at not in opened:
             if later[at].shape != node.shape:
                 return None
             results[at] = later[at]
+            later.setdefault(id(other), node)  # if it is read too, it is a state that becomes this
             continue
+        after = looks.after(node, other) if len(ends) < most and at not in opened else None
+        if after is not None and id(after) not in pairs:
+            return after, node
         below = _laid_beside(node, other, looks, pairs)
         if below is None or len(inside) == MAX_NODES:
             return None
@@ -151,7 +178,8 @@ def _two_steps(
         needed = _needed(results)
         inside = [node for node in inside if id(node) in needed]
         holes = [hole for hole in holes if id(hole.node) in needed]
-        operands = {id(arg): arg for node in inside for arg in node.args if id(arg) in results}
+        read = [*results.values(), *[arg for node in inside for arg in node.args]]
+        operands = {id(arg): arg for arg in read if id(arg) in results}
         results = {at: result for at, result in results.items() if at in operands}
     if not results:
         return None

@@ -24,7 +24,7 @@ from ..ops.arithmetic import const
 from ..ops.indexing import getitem, index_expr
 from ..ops.selection import selection
 from .fold import fold
-from .looks import Looks
+from .looks import NEAR, Looks
 from .repetitions import Steps, repeated
 from .upright import Upright
 
@@ -68,7 +68,8 @@ def _with_fold(roots: Sequence[Expr], stack: Stack, turned: bool) -> list[Expr] 
 def _longest(nodes: Sequence[Expr]) -> Steps | None:
     """Steps that repeat, of those whose last one stands latest; None where no loop is long."""
     looks = Looks(nodes, LEAST_STEPS)
-    long = [group for group in looks.groups() if len(group) >= LEAST_STEPS]
+    # The first steps may look otherwise as far down as the beginning is near.
+    long = [group for group in looks.groups() if len(group) >= LEAST_STEPS - NEAR]
     long.sort(key=lambda group: -looks.place[id(group[-1])])
     for *earlier, last in long[:TRIED]:
         for before in looks.likest(last, earlier, PER_STEP):
