@@ -142,6 +142,8 @@ CASES: list[tuple[Callable[[Any], Any], np.ndarray]] = [
     (lambda x: np.correlate(x, [1.0, -2.0]) * np.correlate([1.0, -2.0], x), v),
     (lambda x: np.correlate(x, [1.0, -2.0], "same") * np.correlate([1.0, -2.0], x, 1), v),
     (lambda x: np.correlate(x, [1.0, -2.0, 0.3], "full") * np.correlate([1.0, -2.0, 0.3], x, 2), v),
+    (lambda x: np.bincount([2, 0, 2, 1][: len(x)] + [0] * (len(x) - 4), x) ** 2, v),
+    (lambda x: np.bincount(np.array([4, 0, 4]), weights=x[:3] ** 2, minlength=7), v),
     (lambda x: np.interp(x, [-1.0, 0.1, 0.2, 5.0], [2.0, -1.0, 1.0, 3.0]), T),
     (lambda x: np.interp(x, [-0.2, 0.1], [2.0, -1.0], left=7.0, right=-9.0) * x, A),
     (lambda x: np.interp(x, [1.3, 0.1, -0.2], [2.0, -1.0, 4.0], period=1.7), A),
@@ -320,6 +322,7 @@ REFUSED: list[tuple[Callable[[Any], Any], str]] = [
     (lambda x: np.sqrt(x, where=np.array([True, False, True])), "where="),
     (lambda x: np.fft.fft(x), "real"),
     (lambda x: np.nonzero(x), "where"),
+    (lambda x: np.bincount(x), "segment_sum"),
     (lambda x: np.where(x > 0), "where"),
     (lambda x: np.apply_over_axes(np.sum, x, 0), "vmap"),
     (lambda x: np.linalg.eig(np.outer(x, x)), "eigh"),
@@ -378,3 +381,10 @@ def test_attributes_are_those_of_arrays() -> None:
 def test_stopped_gradients() -> None:
     found = tc.grad(lambda x: np.sum(x * tc.stop_gradient(x)))(np.array([2.0, 3.0]))
     np.testing.assert_array_equal(found, [2.0, 3.0])
+
+
+@pytest.mark.parametrize("places", [[-1, 0, 1], [0.5, 0, 1], [[0, 1, 2]]])
+def test_counted_places_are_refused_as_numpys(places: list[Any]) -> None:
+    for weights in (np.ones(3), tc.var("x", 3)):
+        with pytest.raises((ValueError, TypeError)):
+            np.bincount(np.array(places), weights)

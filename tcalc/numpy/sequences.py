@@ -1,9 +1,11 @@
-"""NumPy's functions of sequences and of pieces: convolutions, interpolation, functions by parts."""
+"""NumPy's functions of sequences: convolutions, interpolation, functions by parts, counts."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
+
+import numpy as np
 
 from ..graph.extents import show_shape
 from ..graph.nodes import Expr
@@ -14,12 +16,12 @@ from ..ops.arithmetic import sum as total
 from ..ops.axes import moveaxis
 from ..ops.differences import diff
 from ..ops.elementwise import divide, greater_equal, less, mod, where
-from ..ops.indexing import take
+from ..ops.indexing import segment_sum, take
 from ..ops.joining import concatenate, flip
 from ..ops.ordering import argsort
 from ..ops.reshape import ravel
 from ..ops.selection import selection
-from ..support.errors import ShapeError
+from ..support.errors import ShapeError, TraceError
 
 MODES = ("valid", "same", "full")
 
@@ -148,3 +150,28 @@ def apply_along_axis(
     return moveaxis(
         results, list(range(results.ndim - new, results.ndim)), list(range(place, place + new))
     )
+
+
+def bincount(x: object, weights: object = None, minlength: int = 0) -> Expr:
+    """As `numpy.bincount`, of integers that are an array and of weights that may be an expression.
+
+    Raises
+    ------
+    TraceError
+        For integers that are an expression: how many sums there are depends on them.
+    """
+    if isinstance(x, Expr):
+        raise TraceError(
+            "bincount of integers that are an expression: how many sums there are depends on their"
+            " values; write segment_sum(weights, x, n)"
+        )
+    places = np.asarray(x)
+    if places.ndim != 1 or (places.size and places.dtype.kind not in "iub"):
+        raise ValueError(
+            f"bincount: {places.dtype} of shape {show_shape(places.shape)} is no vector of integers"
+        )
+    if places.size and places.min() < 0:
+        raise ValueError(f"bincount: {places.min()} is negative, and no place of a sum")
+    count = max(int(minlength), int(places.max(initial=-1)) + 1)
+    found: Expr = segment_sum(weights, places.astype(np.int64), count)
+    return found

@@ -107,7 +107,9 @@ FUNCTIONS: dict[str, Function] = {
     **{f"fft.{name}": getattr(adapters, name) for name in ("fftshift", "ifftshift")},
     **{
         name: getattr(sequences, name)
-        for name in ("apply_along_axis", "convolve", "correlate", "interp", "piecewise")
+        for name in (
+            "apply_along_axis", "bincount", "convolve", "correlate", "interp", "piecewise",
+        )
     },
     "amax": adapters.max,
     "amin": adapters.min,
@@ -163,15 +165,14 @@ ACCUMULATE: dict[str, Function] = {"add": cumulative.cumsum, "multiply": scans.c
 #: What to write instead of functions that depend on more than shapes.
 REPLACEMENTS = {
     **dict.fromkeys(
-        ("nonzero", "argwhere", "flatnonzero", "extract", "compress", "unique"),
-        "where(condition, a, b)",
+        ("nonzero", "argwhere", "flatnonzero", "extract", "compress"), "where(condition, a, b)"
     ),
     **dict.fromkeys(("apply_over_axes", "vectorize", "frompyfunc"), "vmap"),
     **dict.fromkeys(
         ("put", "put_along_axis", "place", "putmask", "copyto", "fill_diagonal"),
         "where(condition, a, b), or stack and concatenate parts",
     ),
-    **dict.fromkeys(("bincount", "add.at", "add.reduceat"), "segment_sum"),
+    **dict.fromkeys(("add.at", "add.reduceat"), "segment_sum"),
     **dict.fromkeys(
         ("logaddexp.accumulate", "maximum.accumulate", "minimum.accumulate"),
         "a loop: fold(step, start, n, history=True)",
@@ -187,7 +188,9 @@ REPLACEMENTS = {
     "choose": "where(condition, a, b), or stack(arrays)[index]",
     "modf": "trunc(x) and x - trunc(x)",
     "histogram": "comparisons: sum((low <= x[:, None]) & (x[:, None] < high), 0)",
-    **dict.fromkeys(("array_equal", "allclose", "isclose"), "values: call the expression first"),
+    **dict.fromkeys(
+        ("array_equal", "allclose", "isclose", "unique"), "values: call the expression first"
+    ),
     **dict.fromkeys(("save", "savez", "savetxt", "array2string"), "values: call it first"),
     "linalg.eig": "linalg.eigh of a symmetric matrix: other eigenvalues may be complex",
     "linalg.eigvals": "linalg.eigvalsh of a symmetric matrix: other eigenvalues may be complex",
