@@ -178,3 +178,34 @@ def test_what_lies_behind_the_lengths_of_rows_counts_for_nothing() -> None:
     np.testing.assert_allclose(f(data), cubes * 0.4**3)
     np.testing.assert_allclose(tc.grad(f, c)(data), cubes * 3 * 0.4**2)
     np.testing.assert_allclose(tc.hessian(f, c)(data), cubes * 6 * 0.4)
+
+
+ROWS: dict[str, Callable[..., Any]] = {
+    "any of a row": lambda y, X, b: tc.where(tc.any(tc.isnan(X), axis=1), 0, (y - X @ b) ** 2),
+    "how many": lambda y, X, b: tc.where(tc.sum(tc.isnan(X), 1) > 0, 0, (y - b @ X.T) ** 2),
+    "all of a row": lambda y, X, b: tc.where(tc.all(tc.isfinite(X), 1), (y - X @ b) ** 2, 0),
+    "what is fitted": lambda y, X, b: tc.where(tc.isnan(X @ b), 0, (y - X @ b) ** 2),
+    "nansum": lambda y, X, b: tc.nansum((y - X @ b) ** 2),
+}
+
+
+@pytest.mark.parametrize("name", ROWS)
+@pytest.mark.parametrize("backend", ["numpy", "c"])
+def test_rows_of_regressors_may_be_missing(name: str, backend: str) -> None:
+    y, X, b = rng.normal(size=5), rng.normal(size=(5, 2)), rng.normal(size=2)
+    holes = X.copy()
+    holes[1, 0], holes[3] = NAN, NAN
+    there = np.array([0, 2, 4])
+
+    def observed(b: Any) -> Any:
+        return jnp.sum((y[there] - X[there] @ b) ** 2)
+
+    f = tc.sum(ROWS[name](tc.var("y", "m"), tc.var("X", ("m", "n")), tc.var("b", "n")))
+    for e, wanted in (
+        (f, observed), (tc.grad(f, "b"), jax.grad(observed)),
+        (tc.hessian(f, "b"), jax.hessian(observed)),
+    ):  # fmt: skip
+        found = tc.compile(e, backend=backend)(
+            **{k: v for k, v in {"y": y, "X": holes, "b": b}.items() if k in e.variables}
+        )
+        np.testing.assert_allclose(found, wanted(b), rtol=1e-12)

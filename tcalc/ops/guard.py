@@ -28,6 +28,8 @@ from ..support.limits import spend
 
 Place = tuple[Expr, Labels]
 Key = tuple[int, Labels]
+#: The axis of a place along which a sum runs, of what the condition asks or of the branch.
+SUMMED = -1
 #: Steps of looking at one node of a branch.
 _VISIT = 20
 #: Places of a branch from which on it is large; the nearest of them that both branches may read,
@@ -101,8 +103,9 @@ class _Guard:
         self.shape = condition.shape
         self.shared = shared
         self.done: dict[Key, Expr | None] = {}
-        #: Places that may be nan off the branch.
+        #: Places that may be nan off the branch; those of them that stand in sums.
         self.missing = set(missing)
+        self.within_sums = {key for key in missing if SUMMED in key[1]}
 
     def run(self, branch: Expr, most: float = inf) -> Expr | None:
         """The branch, guarded; None where it has more places than `most`."""
@@ -138,6 +141,8 @@ class _Guard:
         if places and self.loses(node, word):
             first = results[1] if results[1] is not None else node.args[1]
             return choose(self.condition, first, numeral(1, self.shape))
+        if self.within_sums and isinstance(node, Einsum) and node.summed:
+            return self.summed(node, word)
         safe = self.safe_points(node, word)
         if not places or all(r is None for r in (*results, *safe)):
             return None
@@ -171,6 +176,28 @@ class _Guard:
             for point, doubt in zip(safe, doubtful, strict=True)
         ]
 
+    def summed(self, node: Einsum, word: Labels) -> Expr | None:
+        """A sum of products whose operands are 0 off the branch, where they may be nan there."""
+        args = list(node.args)
+        for k, (arg, places) in _rows(node, word, len(self.shape)).items():
+            missing = {
+                (at, own)
+                for (at, own), _ in _below((arg, tuple(range(arg.ndim))))
+                if (at, tuple([places[i] for i in own])) in self.within_sums
+            }
+            if missing:
+                axes = [places.index(i) for i in range(len(self.shape))]
+                extents = dict(enumerate(arg.shape))
+                condition = einsum([self.condition], [axes], range(arg.ndim), ONE, extents)
+                guard = _Guard(condition, missing)
+                found = guard.run(arg)
+                assert found is not None
+                args[k] = guard.kept(found, 0.0)
+        if all(new is arg for new, arg in zip(args, node.args, strict=True)):
+            return None
+        extents = dict(enumerate(node.extents))
+        return self.expanded(einsum(args, node.labels, node.out, node.coef, extents), word)
+
     def loses(self, node: Expr, word: Labels) -> bool:
         """Is it a choice by the condition itself, with nan or infinity off the branch?"""
         own = choice(node)
@@ -197,12 +224,16 @@ class _Guard:
 def _missing(condition: Expr, branch: Expr, other: Expr) -> set[Key]:
     """The places of a branch that may be nan off it, where all that it reads are not.
 
-    They are those of which the condition asks, and where it is a mask, made of data with a number
-    for what is off it, all variables but these data.
+    They are those of which the condition asks, also of any entry of a row, and where it is a mask,
+    made of data with a number for what is off it, all variables but these data.
     """
     word = tuple(range(condition.ndim))
     compared = list(_compared((condition, word)))
     asked = [place for place, asks in compared if asks]
+    for place in asked[:]:
+        for (_, own), e in islice(_below(place), NEAREST):
+            if isinstance(e, Einsum) and e.summed:
+                asked += _rows(e, own, len(word)).values()
     if asked:
         below = [found for place in asked for found in _below(place)]
         return {
@@ -217,12 +248,31 @@ def _missing(condition: Expr, branch: Expr, other: Expr) -> set[Key]:
     return {key for key, e in read if len(key[1]) == len(word) and id(e) not in data}
 
 
+def _rows(e: Einsum, word: Labels, ndim: int) -> dict[int, Place]:
+    """The operands of a sum of products that have all axes of the condition: which, and where.
+
+    None of what takes entries, which is read by entry itself.
+    """
+    if len(set(e.out)) < len(e.out) or any(indicates(a) or selects(a) for a in e.args):
+        return {}
+    axis = dict(zip(e.out, word, strict=True))
+    places = [tuple([axis.get(label, SUMMED) for label in labels]) for labels in e.labels]
+    return {
+        k: (arg, own)
+        for k, (arg, own) in enumerate(zip(e.args, places, strict=True))
+        if len({*e.labels[k]}) == len(own) and set(range(ndim)).issubset(own)
+    }
+
+
 def _compared(place: Place, asked: bool = False) -> Iterator[tuple[Place, bool]]:
     """What a condition is about, and whether it asks if that is a finite number."""
     node, word = place
     truth = isinstance(node, Apply) and is_truth(node)
     turned = isinstance(node, Einsum) and len(node.args) == 1 and node.coef == ONE
     inside = operands_by_entry(node, word) if truth or turned else []
+    if isinstance(node, Einsum) and node.summed and turned and is_truth(node.args[0]):
+        axis = dict(zip(node.out, word, strict=True))
+        inside = [(node.args[0], tuple([axis.get(i, SUMMED) for i in node.labels[0]]))]
     for operand in inside:
         yield from _compared(operand, asked if turned else _asks(node))
     if not inside and not truth:

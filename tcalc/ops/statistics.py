@@ -24,6 +24,7 @@ from .arithmetic import (
 )
 from .elementwise import divide, equal, isnan, less, logical_not, sqrt, truth, where
 from .indexing import getitem
+from .joining import concatenate
 from .reductions import max, min
 
 __all__ = [
@@ -138,22 +139,30 @@ def nanmin(a: object, axis: Axis = None, keepdims: bool = False) -> Expr:
 
 
 @public
-def cov(m: object, rowvar: bool = True, bias: bool = False, ddof: int | None = None) -> Expr:
-    """The covariance matrix of variables in rows (or columns), as `numpy.cov`."""
-    e = as_expr(m)
+def cov(
+    m: object, rowvar: bool = True, bias: bool = False, ddof: int | None = None, y: object = None
+) -> Expr:
+    """The covariance matrix of variables in rows (or columns), also those of y, as `numpy.cov`."""
+    given = [as_expr(m)] if y is None else [as_expr(m), as_expr(y)]
+    rows = [_variables(e, rowvar) for e in given]
+    joined = rows[0] if y is None else concatenate(rows)
+    less = (0 if bias else 1) if ddof is None else ddof
+    centred = subtract(joined, expand(mean(joined, 1, True), joined.shape))
+    found = scale(matmul(centred, centred.T), inverse_count([joined.shape[1]], less))
+    return getitem(found, (0, 0)) if y is None and given[0].ndim == 1 else found
+
+
+def _variables(e: Expr, rowvar: bool) -> Expr:
+    """The variables in rows; a vector is one."""
     if not 1 <= e.ndim <= 2:
         raise ShapeError(f"cov takes a vector or a matrix, not shape {show_shape(e.shape)}")
-    rows = e[None] if e.ndim == 1 else e if rowvar else e.T
-    less = (0 if bias else 1) if ddof is None else ddof
-    centred = subtract(rows, expand(mean(rows, 1, True), rows.shape))
-    found = scale(matmul(centred, centred.T), inverse_count([rows.shape[1]], less))
-    return getitem(found, (0, 0)) if e.ndim == 1 else found
+    return e[None] if e.ndim == 1 else e if rowvar else e.T
 
 
 @public
-def corrcoef(x: object, rowvar: bool = True) -> Expr:
-    """The matrix of correlations, as `numpy.corrcoef`."""
-    found = cov(x, rowvar)
+def corrcoef(x: object, rowvar: bool = True, y: object = None) -> Expr:
+    """The matrix of correlations, also with the variables of y, as `numpy.corrcoef`."""
+    found = cov(x, rowvar, y=y)
     if not found.ndim:
         return divide(found, found)
     deviations = sqrt(found.diagonal())
