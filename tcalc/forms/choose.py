@@ -173,4 +173,6 @@ def shorter(write: Callable[[Expr], str], e: Expr) -> str:
     Forms are chosen by their text in matrices, which what is computed may beat in indices; sums of
     unit tensors are multiplied out there, as conditions on indices then decide bounds.
     """
-    return min([write(multiplied_out(chosen(e))), write(bare(e))], key=len)
+    form = chosen(e)
+    forms = [multiplied_out(form) if isinstance(form, Expr) else form, bare(e)]
+    return min(map(write, forms), key=len)
