@@ -23,7 +23,7 @@ PRINTED: list[Callable[[], tc.Expr | tuple[tc.Expr, ...]]] = [
     lambda: la.norm(x, np.inf), lambda: la.extractdiag(M, 1), lambda: la.extracttrian(M, -1),
     lambda: la.makediag(v, -2), lambda: la.maketrian(v), lambda: la.sumlogdiag(A),
     lambda: tc.cumsum(x), lambda: la.matrix_power(A, -2),
-    lambda: tc.sum(la.svd(B)[0] * la.svd(B)[1]), lambda: tc.grad(tc.sum(la.eigvalsh(A) ** 2), A),
+    lambda: la.svd(B)[0] * la.svd(B)[1], lambda: tc.grad(tc.sum(la.eigvalsh(A) ** 2), A),
     lambda: tc.grad(x @ la.solve(A, x) + la.logdet(A), A),
 ]  # fmt: skip
 
@@ -33,6 +33,15 @@ def test_printed_functions_are_read_again(build: Callable[[], Any]) -> None:
     found = build()
     for e in found if isinstance(found, tuple) else (found,):
         assert tc.parse(str(e), A=A, B=B, M=M, x=x, v=v) is bare(e)
+
+
+def test_a_sum_of_scaled_columns_is_read_as_the_sum_of_a_product() -> None:
+    e = tc.sum(la.svd(B)[0] * la.svd(B)[1])
+    again = tc.parse(str(e), B=B)
+    values = np.random.default_rng(0).normal(size=(4, 3))
+    u, s, _ = np.linalg.svd(values, full_matrices=False)
+    for found in (e, again):
+        np.testing.assert_allclose(abs(found(B=values)), abs(np.sum(u * s)), rtol=1e-12)
 
 
 @pytest.mark.parametrize(
