@@ -140,7 +140,7 @@ SQUARE: dict[str, Callable[..., float]] = {
     ),
     **dict.fromkeys(("expm", "sqrtm", "logm"), cube(25)),
     "inverse_definite": cube(2 / 3),
-    **dict.fromkeys(("extracttrian", "extractdiag", "grouped"), cube(0)),
+    **dict.fromkeys(("extracttrian", "extractdiag"), cube(0)),
     "cholesky_pullback": cube(2 / 3),
 }
 
