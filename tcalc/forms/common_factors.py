@@ -207,7 +207,7 @@ def _without_one(e: Expr) -> list[tuple[tuple[Labels, Labels], Expr, Expr]]:
 
     Their labels come first, the result's in front.
     """
-    product, found = _of_arrays(e), []
+    product, found = _of_arrays(opened(e)), []
     ndim = len(product.out)
     if len(product.operands) > MAX_CHAIN or len(set(product.out)) < ndim:
         return []
@@ -233,18 +233,18 @@ def _without_one(e: Expr) -> list[tuple[tuple[Labels, Labels], Expr, Expr]]:
     return found
 
 
-def _of_arrays(e: Expr) -> Factors:
-    """The product that a term is, though it be a number's multiple of one that moves entries."""
-    product = opened(e)
-    arrays = [item for item in product.operands if item[1]]
-    if len(arrays) != 1 or not isinstance(inner := arrays[0][0], Einsum):
+def _of_arrays(product: Factors) -> Factors:
+    """The product, opened where its one array is a contraction: a number's multiple of it, say."""
+    arrays = [k for k, (_, word) in enumerate(product.operands) if word]
+    if len(arrays) != 1:
         return product
-    word = arrays[0][1]
-    if not inner.summed or len(set(word)) < len(word):
+    (k,) = arrays
+    op, word = product.operands[k]
+    if not isinstance(op, Einsum) or not op.summed or len(set(word)) < len(word):
         return product
     extents = dict(product.extents)
-    scalars = [item for item in product.operands if not item[1]]
-    return product._replace(operands=scalars + inlined(inner, word, extents), extents=extents)
+    operands = [*product.operands[:k], *inlined(op, word, extents), *product.operands[k + 1 :]]
+    return product._replace(operands=operands, extents=extents)
 
 
 @law("common-number", "x/2 + vector(1, n)*extent(n)/2 = (x + vector(1, n)*extent(n))/2", "Add")

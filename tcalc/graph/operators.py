@@ -199,7 +199,7 @@ class Spelling:
     Attributes
     ----------
     latex : str
-        LaTeX: operands ``{0}``, ``{1}``, a parameter ``{function}``; others become a subscript.
+        LaTeX: operands ``{0}``, a parameter ``{function}``, others a subscript; ``{0}``: as it is.
     infix : str
         Operator of the matrix language where it is written between its operands.
     symbols : tuple of str

@@ -249,7 +249,7 @@ def _missing(condition: Expr, branch: Expr, other: Expr) -> set[Key]:
 
 
 def _rows(e: Einsum, word: Labels, ndim: int) -> dict[int, Place]:
-    """The operands of a sum of products that have all axes of the condition: which, and where.
+    """The operands of a sum of products that have so many first axes: which, and where.
 
     None of what takes entries, which is read by entry itself.
     """
@@ -271,8 +271,7 @@ def _compared(place: Place, asked: bool = False) -> Iterator[tuple[Place, bool]]
     turned = isinstance(node, Einsum) and len(node.args) == 1 and node.coef == ONE
     inside = operands_by_entry(node, word) if truth or turned else []
     if isinstance(node, Einsum) and node.summed and turned and is_truth(node.args[0]):
-        axis = dict(zip(node.out, word, strict=True))
-        inside = [(node.args[0], tuple([axis.get(i, SUMMED) for i in node.labels[0]]))]
+        inside = list(_rows(node, word, 0).values())
     for operand in inside:
         yield from _compared(operand, asked if turned else _asks(node))
     if not inside and not truth:
