@@ -28,8 +28,9 @@ from .looks import NEAR, Looks
 from .repetitions import Steps, repeated
 from .upright import Upright
 
-#: Steps that are a loop; nodes that they have together; loops that are looked for in one trace.
-LEAST_STEPS, LEAST_NODES, MOST_LOOPS = 16, 64, 16
+#: Steps of a long loop, which is looked for first, and of one at all; their nodes times their
+#: number, below which they are better left as they are; loops that are looked for in one trace.
+MANY_STEPS, LEAST_STEPS, LEAST_SIZE, MOST_LOOPS = 16, 6, 1024, 16
 #: Kinds of nodes that are tried as results of a step, and nodes that are tried as that before it.
 TRIED, PER_STEP = 12, 4
 
@@ -59,7 +60,7 @@ def rolled(roots: Sequence[Expr], stack: Stack) -> list[Expr]:
 def _with_fold(roots: Sequence[Expr], stack: Stack, turned: bool) -> list[Expr] | None:
     """The roots with one fold, of steps that are compared as they are or with turned axes."""
     upright = Upright(roots, turned)
-    if len(upright.nodes) < LEAST_NODES or (turned and not upright.changed):
+    if len(upright.nodes) ** 2 < LEAST_SIZE or (turned and not upright.changed):
         return None
     steps = _longest(postorder([upright.of[id(root)][0] for root in roots]))
     return None if steps is None else _as_fold(roots, upright, steps, stack)
@@ -68,14 +69,18 @@ def _with_fold(roots: Sequence[Expr], stack: Stack, turned: bool) -> list[Expr] 
 def _longest(nodes: Sequence[Expr]) -> Steps | None:
     """Steps that repeat, of those whose last one stands latest; None where no loop is long."""
     looks = Looks(nodes, LEAST_STEPS)
-    # The first steps may look otherwise as far down as the beginning is near.
-    long = [group for group in looks.groups() if len(group) >= LEAST_STEPS - NEAR]
-    long.sort(key=lambda group: -looks.place[id(group[-1])])
-    for *earlier, last in long[:TRIED]:
-        for before in looks.likest(last, earlier, PER_STEP):
-            found = repeated(last, before, looks, LEAST_STEPS)
-            if found is not None and len(found.each) * len(found.inside) >= LEAST_NODES:
-                return found
+    groups = looks.groups()
+    groups.sort(key=lambda group: -looks.place[id(group[-1])])
+    for steps in (MANY_STEPS, LEAST_STEPS):
+        # The first steps may look otherwise as far down as the beginning is near.
+        long = [group for group in groups if len(group) >= steps - NEAR]
+        for *earlier, last in long[:TRIED]:
+            for before in looks.likest(last, earlier, PER_STEP):
+                if looks.rise(last, before) * steps > looks.height[id(last)]:
+                    continue  # so many steps would begin below all nodes
+                found = repeated(last, before, looks, steps)
+                if found is not None and len(found.each) ** 2 * len(found.inside) >= LEAST_SIZE:
+                    return found
     return None
 
 
