@@ -1,4 +1,4 @@
-"""Products of Cholesky factors and inverses cancelled: L L' is A, inv(L)' inv(L) is inv(A).
+"""Products of Cholesky factors, and of their inverses: L L' is A, inv(L)' inv(L) is inv(A).
 
 An expression that a Cholesky factor drops out of is differentiated without it: the derivative of
 y' inv(A) y has two factors inv(A), where that through the Cholesky factor has six operands. And
@@ -11,21 +11,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ..graph.applications import core_swap
-from ..graph.extents import ONE, Coef, Extent, extent_coef
-from ..graph.nodes import Add, Apply, Einsum, Expr, Labels, Var
+from ..graph.extents import ONE, Coef, Extent
+from ..graph.nodes import Add, Apply, Einsum, Expr, Var
 from ..graph.normal import add, distribute, einsum, scale, view
 from ..graph.operators import TABLE
-from ..graph.products import LabelledExpr, atoms_of, inlined
+from ..graph.products import LabelledExpr, inlined
 from ..graph.properties import subspace
-from ..graph.sums import MAX_OPEN_TERMS
 from ..ops.arithmetic import matmul, sum
 from ..ops.diagonals import diagonal, eye
-from ..ops.elementwise import abs, divide, log
+from ..ops.elementwise import abs, log
 from ..ops.matrix.cholesky import CHOLESKY, cholesky
 from ..ops.matrix.definite import inverse_definite, logdet_definite
 from ..ops.matrix.inverse import INV, inv, logdet
 from ..ops.matrix.triangular import TRI_INVERSE, lower_triangle, tri_inverse
-from ..support.records import NamedTuple
 from .facts import is_definite
 from .strategy import rule
 
@@ -33,12 +31,12 @@ FACTOR_RULES = "factors"
 DIVIDE = TABLE["divide"]
 
 
-def _is_factor(e: Expr) -> bool:
+def is_factor(e: Expr) -> bool:
     return isinstance(e, Apply) and e.op is CHOLESKY
 
 
 def _is_inverse_factor(e: Expr) -> bool:
-    return isinstance(e, Apply) and e.op is TRI_INVERSE and _is_factor(e.args[0])
+    return isinstance(e, Apply) and e.op is TRI_INVERSE and is_factor(e.args[0])
 
 
 class OpenedProduct:
@@ -101,7 +99,7 @@ def _inverse_from_factors(e: Expr) -> Expr | None:
 
 
 def _matrix_from_factors(e: Expr) -> Expr | None:
-    return _contracted_pair(e, _is_factor, -1, lambda factor: factor.args[0])
+    return _contracted_pair(e, is_factor, -1, lambda factor: factor.args[0])
 
 
 def log_diagonal(
@@ -142,123 +140,7 @@ def log_diagonal(
 
 def _log_diagonal(e: Expr) -> Expr | None:
     return log_diagonal(
-        e, _is_factor, lambda factor: scale(logdet_definite(factor.args[0]), Coef(0.5))
-    )
-
-
-def _cancelled(e: Expr) -> Expr | None:
-    """inv(A) A is a unit tensor, also where A is a factor of a product that inv(A) multiplies."""
-    assert isinstance(e, Einsum)
-    for k, (op, word) in enumerate(zip(e.args, e.labels, strict=True)):
-        if not isinstance(op, Apply) or not op.op.meaning.inverts or len(set(word)) < len(word):
-            continue
-        if op.op is not TRI_INVERSE or _is_factor(op.args[0]):
-            for axis in (-1, -2):
-                found = _without_inverse(e, k, axis)
-                if found is not None:
-                    return found
-    return None
-
-
-class _Scaled(NamedTuple):
-    """A matrix as another one times and over what has none of its two axes, at places of axes."""
-
-    matrix: Expr
-    times: Sequence[LabelledExpr] = ()
-    over: Sequence[LabelledExpr] = ()
-    coef: Coef = ONE
-
-    @staticmethod
-    def of(e: Expr) -> _Scaled:
-        above, below = e.args if isinstance(e, Apply) and e.op is DIVIDE else (e, None)
-        times, coef = _atoms(above)
-        axes = tuple(range(e.ndim))
-        whole = [op for op, word in times if word == axes]
-        times = [(op, word) for op, word in times if word != axes]
-        over, divisor = _atoms(below) if below is not None else ([], ONE)
-        scales = [axis for _, word in (*times, *over) for axis in word]
-        if len(whole) != 1 or max(scales, default=-1) >= e.ndim - 2 or divisor.zero:
-            return _Scaled(e)
-        return _Scaled(whole[0], times, over, coef.by(divisor.inverse()))
-
-    def undone(self, word: Labels) -> list[LabelledExpr]:
-        """Factors that undo the scale but for its number, where the axes have these labels."""
-        factors = [*self.over, *[(divide(1, op), axes) for op, axes in self.times]]
-        return [(op, tuple([word[axis] for axis in axes])) for op, axes in factors]
-
-
-def _atoms(e: Expr) -> tuple[list[LabelledExpr], Coef]:
-    """The factors of an outer product at the places of its axes, and its number."""
-    atoms, out, _, coef = atoms_of(e)
-    places = {label: axis for axis, label in enumerate(out)}
-    return [(op, tuple([places[label] for label in word])) for op, word in atoms], coef
-
-
-def _without_inverse(e: Einsum, k: int, axis: int) -> Expr | None:
-    """The product without the inverse at place k and the matrix that it meets at its `axis`.
-
-    The matrix may be there but for a factor, as in inv(s A) A.
-    """
-    whole, (inverse, word) = OpenedProduct(e), (e.args[k], e.labels[k])
-    (matrix,) = inverse.args
-    scaled = _Scaled.of(matrix)
-    label, other = word[axis], word[-3 - axis]
-    places = whole.places(label)
-    if label in e.out or len(places) != 2:
-        return None
-    either = {matrix, scaled.matrix}
-    whole.inline_all([p for p in places if p != k], lambda op: op in either)
-    mates = [(op, w) for op, w in whole.operands if op in either and label in w]
-    if len(mates) != 1 or len(whole.places(label)) != 2:
-        return None
-    ((mate, places_of),) = mates
-    if places_of[-3 - axis] != label or places_of[:-2] != word[:-2]:
-        return None
-    gone, coef = places_of[axis], whole.coef
-    kept = [(op, w) for op, w in whole.operands if label not in w]
-    if mate is not matrix:
-        kept += scaled.undone(word)
-        coef = coef.by(scaled.coef.inverse())
-    words = [tuple([other if i == gone else i for i in w]) for _, w in kept]
-    out = [other if i == gone else i for i in whole.out]
-    # The trace of a unit tensor, and one for each item of a batch.
-    batch = [other if i == gone else i for i in word[:-2]]
-    for alone in {other, *batch}.difference(out, *words):
-        coef = coef.by(extent_coef(whole.extents[alone]))
-    return einsum([op for op, _ in kept], words, out, coef, whole.extents)
-
-
-def _cancelled_in_sum(e: Expr) -> Expr | None:
-    """A product with a sum multiplied out, where a term is the inverse of what multiplies it."""
-    assert isinstance(e, Einsum)
-    if not e.summed:
-        return None
-    for k, op in enumerate(e.args):
-        if not isinstance(op, Add) or op.ndim < 2 or len(op.args) > MAX_OPEN_TERMS:
-            continue
-        others = e.args[:k] + e.args[k + 1 :]
-        if not any(
-            _are_inverses(f, other) for t in op.args for f in _factors(t) for other in others
-        ):
-            continue
-        terms = distribute(e, {k: op.args})
-        found = [_cancelled(t) if isinstance(t, Einsum) else None for t in terms]
-        if any(f is not None for f in found):
-            return add([t if f is None else f for t, f in zip(terms, found, strict=True)])
-    return None
-
-
-def _factors(e: Expr) -> Sequence[Expr]:
-    return e.args if isinstance(e, Einsum) else (e,)
-
-
-def _are_inverses(one: Expr, other: Expr) -> bool:
-    """Is one of them the inverse of the other, or of a multiple of it?"""
-    return any(
-        isinstance(a, Apply)
-        and a.op.meaning.inverts
-        and b in {a.args[0], _Scaled.of(a.args[0]).matrix}
-        for a, b in ((one, other), (other, one))
+        e, is_factor, lambda factor: scale(logdet_definite(factor.args[0]), Coef(0.5))
     )
 
 
@@ -319,14 +201,6 @@ rule(
 rule(
     "log-diagonal-of-factor", FACTOR_RULES, lambda a: sum(log(diagonal(_factor_of(a)))),
     lambda a: logdet_definite(_definite(a)) / 2, "Einsum", _log_diagonal, shape=SAMPLE_SHAPE,
-)  # fmt: skip
-rule(
-    "inverse-times-matrix", FACTOR_RULES, lambda a, b: matmul(inv(a), matmul(a, b)), lambda a, b: b,
-    "Einsum", _cancelled, shape=SAMPLE_SHAPE,
-)  # fmt: skip
-rule(
-    "inverse-times-sum", FACTOR_RULES, lambda a, b: matmul(inv(a), a + b),
-    lambda a, b: eye(3) + matmul(inv(a), b), "Einsum", _cancelled_in_sum, shape=SAMPLE_SHAPE,
 )  # fmt: skip
 rule(
     "inverse-of-definite", FACTOR_RULES, lambda a: inv(_definite(a)),

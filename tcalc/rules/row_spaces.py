@@ -14,9 +14,8 @@ from collections.abc import Iterator, Sequence
 from ..graph.applications import application, apply, rewritten
 from ..graph.extents import Coef
 from ..graph.nodes import Add, Apply, Einsum, Expr, Part, postorder
-from ..graph.normal import add, built, terms_of
+from ..graph.normal import built, terms_of
 from ..graph.products import Factors, LabelledExpr, atoms_of, factors_of, inlined
-from ..graph.sums import distributed
 from ..ops.matrix.lq import LQ, lq_triangle_row, solved_rows
 from ..ops.matrix.row_spaces import (
     DUAL,
@@ -28,15 +27,15 @@ from ..ops.matrix.row_spaces import (
     row_space,
 )
 from ..ops.matrix.triangular import TRI_INVERSE
+from .contracted import assigned, in_terms, opened, reaches
 from .factors import OpenedProduct, log_diagonal
 from .strategy import simplified
 
 #: What two factors are whose first axes are contracted; and W and G times A over its rows.
 PAIRS = {"QQ": PROJECTOR, "XQ": DUAL, "XX": INVERSE}
 TIMES = {DUAL: PROJECTOR, INVERSE: DUAL}
-#: How often what was seen is looked at once more; how deep products in products, and how many
-#: operands, are looked through for the factors of a matrix.
-PASSES, DEPTH, MAX_OPERANDS = 4, 8, 16
+#: How often what was seen is looked at once more.
+PASSES = 4
 
 
 def by_row_spaces(roots: Sequence[Expr]) -> Sequence[Expr]:
@@ -163,55 +162,28 @@ def _pairs(e: Einsum) -> Iterator[Expr]:
 
 def _reduced(e: Expr) -> Expr:
     """The product with P for W' A and W for G A; as it is where there are none."""
-    if not isinstance(e, Einsum) or not e.summed or not _reaches(e, DEPTH):
+    if not isinstance(e, Einsum) or not e.summed or not _with_one(e):
         return e
     found = _times_matrix(factors_of(e))
     return e if found is None else found
 
 
+def _with_one(e: Expr) -> bool:
+    """Is W or G a factor of a product, or of one in it?"""
+    return reaches(e, lambda factor: is_row_space(factor, *TIMES), (Einsum, Add))
+
+
 def _times_matrix(whole: Factors) -> Expr | None:
     """The product so changed, sums in it multiplied out where one of their terms can be."""
-    whole = _flat(whole)
+    whole = opened(whole, _with_one)
     for k, (op, _) in enumerate(whole.operands):
-        terms = terms_of(op)
-        if len(terms) > 1 and _reaches(op, DEPTH):
-            parts = distributed(whole, {k: terms})
-            found = [_times_matrix(part) for part in parts]
-            if all(f is None for f in found):
-                return None
-            return add([built(p) if f is None else f for p, f in zip(parts, found, strict=True)])
+        if len(terms_of(op)) > 1 and _with_one(op):
+            return in_terms(whole, k, _times_matrix)
     shorter = _without_matrix(whole)
     if shorter is None:
         return None
     further = _times_matrix(shorter)
     return built(shorter) if further is None else further
-
-
-def _flat(whole: Factors) -> Factors:
-    """The product with outer products in it opened, and those in which W or G is."""
-    waiting, extents, coef = list(whole.operands), dict(whole.extents), whole.coef
-    operands: list[LabelledExpr] = []
-    while waiting:
-        op, word = waiting.pop(0)
-        room = len(operands) + len(waiting) < MAX_OPERANDS
-        if isinstance(op, Einsum) and room and _opens(op):
-            coef = coef.by(op.coef)
-            waiting += inlined(op, word, extents)
-        else:
-            operands.append((op, word))
-    return Factors(operands, whole.out, extents, coef)
-
-
-def _opens(e: Einsum) -> bool:
-    whole = len(set(e.out)) == e.ndim and len(terms_of(e)) == 1
-    return whole and (not e.summed or _reaches(e, DEPTH))
-
-
-def _reaches(e: Expr, depth: int) -> bool:
-    """Is W or G an operand of a product, or of one in it?"""
-    return is_row_space(e, *TIMES) or (
-        depth > 0 and isinstance(e, Einsum | Add) and any(_reaches(a, depth - 1) for a in e.args)
-    )
 
 
 def _without_matrix(whole: Factors) -> Factors | None:
@@ -225,7 +197,7 @@ def _without_matrix(whole: Factors) -> Factors | None:
         others = [o for j, o in enumerate(whole.operands) if j != n]
         for axis in (-2, -1) if op.op.name == INVERSE else (-2,):
             known = dict(zip(matrix.out, (*word[:-2], word[axis]), strict=False))
-            for rest, labels in _assigned(matrix.operands, others, known) if plain else ():
+            for rest, labels in assigned(matrix.operands, others, known) if plain else ():
                 row, column = word[axis], labels[matrix.out[-1]]
                 if row == column or row in whole.out or any(row in w for _, w in rest):
                     continue
@@ -234,18 +206,3 @@ def _without_matrix(whole: Factors) -> Factors | None:
                 operands = [*rest, (made, (*word[:-2], word[-3 - axis], column))]
                 return whole._replace(operands=operands, coef=coef)
     return None
-
-
-def _assigned(
-    wanted: Sequence[LabelledExpr], given: list[LabelledExpr], labels: dict[int, int]
-) -> Iterator[tuple[list[LabelledExpr], dict[int, int]]]:
-    """Ways to find operands among others under other labels: what is left, and the labels."""
-    if not wanted:
-        yield given, labels
-        return
-    (op, word), *more = wanted
-    for k, (other, own) in enumerate(given):
-        if other is op:
-            found = dict(labels)
-            if all(found.setdefault(a, b) == b for a, b in zip(word, own, strict=True)):
-                yield from _assigned(more, [*given[:k], *given[k + 1 :]], found)
