@@ -132,7 +132,7 @@ def _common_factor(e: Expr) -> Iterable[Expr | None]:
     for places in others[:MAX_PULLED]:
         members = {k for k, _ in places}
         rest = [t for k, t in enumerate(e.args) if k not in members]
-        yield add([*rest, _pulled(e, places)])
+        yield add([*rest, _pulled(e, places, _without_common)])
 
 
 def _shared(e: Expr) -> list[list[tuple[int, Place]]]:
