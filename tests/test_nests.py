@@ -59,6 +59,14 @@ NESTS = {
 }
 
 
+def test_blocks_are_told_with_their_terms() -> None:
+    a, b = tc.var("a", 4), tc.var("b", 4)
+    J = tc.compile(tc.jacobian(tc.exp(a) * b + tc.sum(a) * b, (a, b)), structured=True)
+    title, *blocks = J({"a": np.ones(4), "b": np.ones(4)}).explain().splitlines()
+    assert "matrix of shape (4, 8)" in title
+    assert ["2 terms" in blocks[0], "1 term," in blocks[1]] == [True, True]
+
+
 @pytest.mark.parametrize("case", NESTS)
 def test_a_compressed_jacobian_over_nests_is_one_linear_map(case: str) -> None:
     outputs, wrt = NESTS[case]

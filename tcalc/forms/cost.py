@@ -13,9 +13,12 @@ COSTS = {
     "matrix_function": 8.0, "reciprocal": 1.0, "reciprocal0": 6.0, "diag": 1.5, "extent": 3.0,
     "adj": 1.5, "lq_l": 5.0, "lq_q": 5.0, "tri_inverse": 5.0,
 }  # fmt: skip
+#: A quotient by 1 + exp(x), which is a sigmoid, and overflows where that does not.
+LOGISTIC, LOGISTIC_COST = "/(1 + exp(", 12.0
 
 
 def reading_cost(text: str) -> float:
     """What a text in the matrix language costs."""
     tokens = TOKEN.findall(text)
-    return len(tokens) + sum([COSTS[t] - 1 for t in tokens if t in COSTS])
+    unusual = sum([COSTS[t] - 1 for t in tokens if t in COSTS])
+    return len(tokens) + unusual + LOGISTIC_COST * text.count(LOGISTIC)
