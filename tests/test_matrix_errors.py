@@ -84,6 +84,7 @@ PARSE_ERRORS = [
     ("a // b", 1, 3, ["`//`", "floor(a ./ b)"]),
     ("lgo(x)", 1, 1, ["unknown function `lgo`", "did you mean `log`"]),
     ("qqqqq(x)", 1, 1, ["unknown function `qqqqq`"]),
+    ("huber(x)", 1, 1, ["unknown function `huber`\n"]),
     ("z(2)", 1, 1, ["no function", "z*("]),
     ("pi(2)", 1, 1, ["pi*("]),
     ("lambda_1*x", 1, 1, ["unknown name `lambda_1`", "lambda_1=()", 'lambda_1=("n",)']),
