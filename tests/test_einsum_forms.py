@@ -64,7 +64,7 @@ def test_a_hash_without_quotes_starts_a_comment() -> None:
     ("text", "column", "words"),
     [
         ("#('ij,jk->ik', A)", 3, "2, and #(…) has 1 operand"),
-        ("#('ij,jk->ik' A, B)", 16, "expected a comma behind the letters, found `A`"),
+        ("#('ij,jk->ik' A, B)", 15, "expected ) or , behind the letters, found `A`"),
         ("#('ij->ji, A)", 3, "never closed"),
         ("#('i1->i', A)", 5, "indices are letters"),
         ("#('ij', A)", 6, "expected ->"),

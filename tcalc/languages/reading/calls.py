@@ -189,10 +189,10 @@ class ArrayParser(Parser):
         self.open("einsum", "#", at)
         self.quoted.append((self.tokens[self.place + 1], {}))
         self.place += 2
-        if self.at(")"):
+        if self.at(")") or self.token.kind == "end":
             return self.close()
         if not self.at(","):
-            raise self.fail(f"expected a comma behind the letters, found {self.found()}")
+            raise self.fail(f"expected ) or , behind the letters, found {self.found()}")
         self.place += 1
         return self.extents()
 
