@@ -248,11 +248,11 @@ def test_inverses_of_other_products_stay() -> None:
 
 #: Of all rules: one that is gone is tested by nothing else.
 NAMES = """
-    abs-of-positive abs-squared collect-powers entries-at-places exp-of-log
-    exp-times-exp-of-minus exp-times-sigmoid exponentials-in-a-product factor-of-what-cancels
-    inverse-from-factors inverse-of-definite inverse-of-triangle inverse-times-matrix
-    inverse-times-sum log-diagonal-of-factor log-of-exp log-of-exponentials log-of-power
-    log-of-product log10-of-exponentials log1p-of-exponentials log2-of-exponentials
+    abs-of-positive abs-squared adjugate-over-determinant collect-powers entries-at-places
+    exp-of-log exp-times-exp-of-minus exp-times-sigmoid exponentials-in-a-product
+    factor-of-what-cancels inverse-from-factors inverse-of-definite inverse-of-triangle
+    inverse-times-matrix inverse-times-sum log-diagonal-of-factor log-of-exp log-of-exponentials
+    log-of-power log-of-product log10-of-exponentials log1p-of-exponentials log2-of-exponentials
     logdet-of-definite logdet-of-triangle logsumexp-of-merged matrix-from-factors max-of-merged
     min-of-merged norm-squared norm2-of-merged normal-density-over-distribution one-minus-erf
     one-minus-normal one-minus-sigmoid one-minus-tanh one-minus-tanh-squared one-plus-erf

@@ -10,8 +10,8 @@ from ..graph.extents import Coef, extent_coef, size_of
 from ..graph.nodes import Apply, Einsum, Expr, Labels
 from ..graph.normal import add, einsum, scale, view
 from ..graph.operators import TABLE
-from ..graph.products import LabelledExpr, numeral
-from ..ops.elementwise import reciprocal
+from ..graph.products import LabelledExpr, multiple, numeral, split_coef
+from ..ops.elementwise import log, reciprocal
 from ..ops.matrix.adjugate import adj
 from ..ops.matrix.inverse import det, inv
 from .laws import law
@@ -81,6 +81,28 @@ def _logdet_of_multiple(e: Expr) -> Iterable[Expr | None]:
     n = extent_coef(matrix.shape[-1])
     value = math.log(abs(float(coef.value)))
     yield add([apply(e.op, matrix), scale(numeral(value), n)])
+
+
+@law("log-of-determinant", "logdet(A) + log(det_sign(A)) = log(det(A))", "Add", directed=True)
+def _log_of_determinant(e: Expr) -> Iterable[Expr | None]:
+    """The logarithm of a determinant, beside that of its sign or of a power of it: 0 or nan."""
+    terms = [split_coef(t) for t in e.args]
+    signed = {id(found): t for _, t in terms if (found := _signed(t)) is not None}
+    for coef, term in terms:
+        if _is(term, "logdet") and id(term.args[0]) in signed:
+            gone = {id(term), id(signed[id(term.args[0])])}
+            rest = [(c, t) for c, t in terms if id(t) not in gone]
+            whole = (coef, log(det(*term.args)))
+            yield add([multiple(t, c) for c, t in [*rest, whole]])
+            return
+
+
+def _signed(e: Expr) -> Expr | None:
+    """The matrix, of the logarithm of a power of its determinant's sign."""
+    inner = e.args[0] if _is(e, "log") else None
+    while inner is not None and _is(inner, "power", "sqrt", "reciprocal"):
+        inner = inner.args[0]
+    return inner.args[0] if inner is not None and _is(inner, "det_sign") else None
 
 
 @law("det-of-inverse", "det(inv(A)) = reciprocal(det(A))", "det", directed=True)

@@ -13,15 +13,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from ..graph.applications import apply
+from ..graph.applications import apply, root_of
 from ..graph.extents import ONE, Coef, Extent, number
 from ..graph.nodes import Add, Apply, Einsum, Expr, Labels
 from ..graph.normal import add, drop_axes, einsum, scale, terms_of
-from ..graph.operators import TABLE
 from ..graph.products import LabelledExpr, filled, is_number, numeral, numeric_value, split_coef
 from ..graph.sums import absent_axes
-from ..ops.elementwise import exp, log, logaddexp, logcosh, softplus, tanh
-from ..ops.matrix.inverse import logdet
+from ..ops.elementwise import exp, log, logaddexp, logcosh, power, softplus, tanh
+from ..ops.matrix.inverse import logdet, slogdet
 from ..ops.reductions import LOGSUMEXP, WEIGHTED_LOGSUMEXP
 from ..ops.special import log_ndtr
 from ..support.records import NamedTuple
@@ -48,13 +47,14 @@ class Shifted(NamedTuple):
             return self
         return Shifted(self.exponent + log(filled(self.coef, self.exponent.shape)), self.weight)
 
-    def to_the(self, power: float) -> Shifted | None:
-        """A power of it; None where it has a weight."""
-        if self.weight is not None:
+    def to_the(self, exponent: float) -> Shifted | None:
+        """A power of it; None where it has a weight other than a sign."""
+        if self.weight is not None and root_of(self.weight) != "det_sign":
             return None
-        coef = _power_of(self.coef, power)
+        coef = _power_of(self.coef, exponent)
         held = self.joined() if coef is None else self
-        return Shifted(scale(held.exponent, Coef(power)), None, coef or ONE)
+        sign = None if self.weight is None or exponent % 2 == 0 else power(self.weight, exponent)
+        return Shifted(scale(held.exponent, Coef(exponent)), sign, coef or ONE)
 
 
 def _moderate(coef: Coef) -> bool:
@@ -80,18 +80,22 @@ GROWING: dict[str, Callable[[Expr], Shifted]] = {
 }
 
 
-def _log_of_abs(a: Expr) -> Expr | None:
-    inside = isinstance(a, Apply) and a.op is TABLE["det"]
-    return logdet(a.args[0]) if inside else None
+def _of_abs(a: Expr) -> Shifted | None:
+    return Shifted(logdet(a.args[0])) if root_of(a) == "det" else None
+
+
+def _of_det(a: Expr) -> Shifted:
+    sign, size = slogdet(a)
+    return Shifted(size, None if is_definite(a, strictly=False) else sign)
 
 
 #: Functions with a logarithm that is finite where they are 0 or infinite.
-LOGARITHMS: dict[str, Callable[[Expr], Expr | None]] = {
-    "sigmoid": lambda a: scale(softplus(scale(a, Coef(-1))), Coef(-1)),
-    "ndtr": log_ndtr,
-    "erfc": lambda a: math.log(2) + log_ndtr(scale(a, Coef(-math.sqrt(2)))),
-    "abs": _log_of_abs,
-    "det": lambda a: logdet(a) if is_definite(a, strictly=False) else None,
+LOGARITHMS: dict[str, Callable[[Expr], Shifted | None]] = {
+    "sigmoid": lambda a: Shifted(scale(softplus(scale(a, Coef(-1))), Coef(-1))),
+    "ndtr": lambda a: Shifted(log_ndtr(a)),
+    "erfc": lambda a: Shifted(math.log(2) + log_ndtr(scale(a, Coef(-math.sqrt(2))))),
+    "abs": _of_abs,
+    "det": _of_det,
 }
 
 #: Powers of sums of exponentials: the exponent of the row, None where an operand says it.
@@ -139,8 +143,7 @@ def _of_function(e: Apply, positive: bool, depth: int) -> Shifted | None:
     if name in GROWING:
         return GROWING[name](e.args[0])
     if positive and name in LOGARITHMS:
-        found = LOGARITHMS[name](e.args[0])
-        return None if found is None else Shifted(found)
+        return LOGARITHMS[name](e.args[0])
     if name not in POWERS:
         return None
     power = POWERS[name] if len(e.args) == 1 else numeric_value(e.args[1])

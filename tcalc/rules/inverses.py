@@ -1,23 +1,26 @@
 """Inverses beside what they are the inverse of: inv(A) A is a unit tensor.
 
 A may be a product whose factors stand among others, as in least squares: X inv(X'X) X' is
-idempotent, and X' (y - X inv(X'X) X' y) is 0.
+idempotent, and X' (y - X inv(X'X) X' y) is 0. An adjugate that is divided by its determinant is the
+inverse, whose derivatives cost much less than those of adjugates.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from ..graph.applications import root_of
 from ..graph.extents import ONE, Coef, extent_coef
 from ..graph.nodes import Add, Apply, Einsum, Expr, Labels
 from ..graph.normal import built
 from ..graph.operators import TABLE
-from ..graph.products import Factors, LabelledExpr, atoms_of, factors_of
+from ..graph.products import Factors, LabelledExpr, atoms_of, factors_of, numeric_value
 from ..graph.sums import MAX_OPEN_TERMS
 from ..ops.arithmetic import matmul
 from ..ops.diagonals import eye
-from ..ops.elementwise import divide
-from ..ops.matrix.inverse import inv
+from ..ops.elementwise import divide, power, reciprocal
+from ..ops.matrix.adjugate import adj
+from ..ops.matrix.inverse import det, inv
 from ..ops.matrix.triangular import TRI_INVERSE
 from ..support.records import NamedTuple
 from .contracted import assigned, in_terms, opened, reaches
@@ -149,6 +152,39 @@ def _joined(
     return Factors(operands, out, rest.extents, coef)
 
 
+def _by_inverse(e: Expr) -> Expr | None:
+    """The product with an inverse for an adjugate beside a negative power of its determinant."""
+    assert isinstance(e, Einsum)
+    whole = factors_of(e)
+    for k, (op, word) in enumerate(whole.operands):
+        for j, (factor, own) in enumerate(whole.operands if root_of(op) == "adj" else ()):
+            base, degree = _power(factor)
+            if own == word[:-2] and degree < 0 and base is det(*op.args):
+                rest = [item for i, item in enumerate(whole.operands) if i not in (k, j)]
+                operands = [*rest, (inv(*op.args), word), (power(base, degree + 1), own)]
+                return built(whole._replace(operands=operands))
+    return None
+
+
+def _power(e: Expr) -> tuple[Expr, float]:
+    """The base of a power, and its exponent."""
+    name, exponent = root_of(e), None
+    if name == "power":
+        exponent = numeric_value(e.args[1])
+    elif name in ("reciprocal", "sqrt"):
+        exponent = -1 if name == "reciprocal" else 0.5
+    elif isinstance(e, Einsum) and len({*e.args}) == len({*e.labels, e.out}) == 1 and e.coef == ONE:
+        exponent = len(e.args)
+    if exponent is None:
+        return e, 1
+    base, inner = _power(e.args[0])
+    return base, exponent * inner
+
+
+rule(
+    "adjugate-over-determinant", FACTOR_RULES, lambda a: adj(a) * reciprocal(det(a)), inv, "Einsum",
+    _by_inverse, shape=SAMPLE_SHAPE,
+)  # fmt: skip
 rule(
     "inverse-times-matrix", FACTOR_RULES, lambda a, b: matmul(inv(a), matmul(a, b)), lambda a, b: b,
     "Einsum", _cancelled, shape=SAMPLE_SHAPE,
