@@ -125,11 +125,15 @@ def right_at(after: float, before: float, exact: mp.mpf, missing: bool) -> bool:
     return bool(error <= 1e-12 * abs(exact) + tiny or error <= 2 * worst)
 
 
+#: Of small matrices a determinant is 0, and what it divides infinite; the right side is finite.
+UNDERFLOWS = {"adjugate-over-determinant"}
+
+
 @pytest.mark.parametrize("rule", SHAPED)
 def test_both_sides_agree_on_arrays(rule: Rule) -> None:
     left, right, names = both_sides(rule)
     rng = np.random.default_rng(5)
-    for scale in (1e-150, 1e-3, 1.0, 30.0):
+    for scale in (1e-3 if rule.name in UNDERFLOWS else 1e-150, 1e-3, 1.0, 30.0):
         for _ in range(300):
             arrays = {name: scale * rng.normal(size=rule.shape) for name in names}
             found, wanted = as_it_stands(right, arrays), as_it_stands(left, arrays)
