@@ -90,3 +90,48 @@ def test_batches() -> None:
         return jnp.sum(1 / d**2 + jnp.log(d**2))
 
     np.testing.assert_allclose(found, jax.grad(function)(matrices), rtol=1e-9)
+
+
+X, U = np.random.default_rng(3).normal(size=(7, 3)), np.array([0.3, -0.2, 0.5])
+M = "inv(X'*diag(exp(X*u))*X)"
+
+#: Logarithms of determinants by a vector: for jax, and the Hessian as an expert writes it.
+BY_VECTORS: dict[str, tuple[Any, str]] = {
+    "log(det(X'*diag(exp(X*u))*X))": (
+        lambda u: X.T @ jnp.diag(jnp.exp(X @ u)) @ X,
+        f"X'*(diag(diag(X*{M}*X')) - diag(exp(X*u))*(X*{M}*X').^2)*diag(exp(X*u))*X",
+    ),
+    "log(det(X'*diag(sigmoid(X*u).*sigmoid(-X*u))*X))": (
+        lambda u: X.T @ jnp.diag(jax.nn.sigmoid(X @ u) * jax.nn.sigmoid(-X @ u)) @ X,
+        "",
+    ),
+    "log(det(X'*diag(1./(1+(X*u).^2))*X))": (
+        lambda u: X.T @ jnp.diag(1 / (1 + (X @ u) ** 2)) @ X,
+        "",
+    ),
+    "log(det(A + u*u'))": (
+        lambda u: jnp.asarray(MATRIX @ MATRIX) + jnp.outer(u, u),
+        "(1 - u'*inv(A + u*u')*u)*(inv(A + u*u')' + inv(A + u*u')) "
+        "- inv(A + u*u')*u*u'*inv(A + u*u')' - inv(A + u*u')'*u*u'*inv(A + u*u')",
+    ),
+}
+
+
+@pytest.mark.parametrize("text", BY_VECTORS)
+def test_hessians_by_vectors_are_written_with_matrices(text: str) -> None:
+    """No tensors of more axes, whose contractions are written with letters."""
+    matrix, formula = BY_VECTORS[text]
+    variables = {"X": tc.var("X", ("m", "n")), "A": A, "u": tc.var("u", "n")}
+    e = tc.parse(text, **{name: v for name, v in variables.items() if name in text})
+    data = {"X": X, "A": MATRIX @ MATRIX, "u": U}
+    data = {name: data[name] for name in e.variables}
+
+    def function(u: Any) -> Any:
+        return jnp.linalg.slogdet(matrix(u))[1]
+
+    for derivative, oracle in ((tc.grad, jax.grad), (tc.hessian, jax.hessian)):
+        found = derivative(e, "u")
+        assert "#" not in str(found)
+        for one in (found, tc.parse(str(found), **e.variables)):
+            np.testing.assert_allclose(one(data), oracle(function)(U), rtol=1e-8, atol=1e-10)
+    assert formula in ("", str(found))

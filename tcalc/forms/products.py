@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import combinations
 
 from ..graph.extents import Coef
 from ..graph.nodes import Add, Einsum, Expr, Labels, postorder
@@ -294,3 +295,61 @@ def _trace_of_sum(e: Expr) -> Iterable[Expr | None]:
     assert isinstance(e, Einsum)
     if len(e.args) == 1 and e.labels[0] == (0, 0) and not e.out and isinstance(e.args[0], Add):
         yield add(distribute(e, {0: e.args[0].args}))
+
+
+@law(
+    "sum-of-tensors",
+    "#('k,ijk->ij', x, #('i,jk->ijk', x, A) + #('j,ki->ijk', x, A)) = A'*x*x' + x*x'*A'",
+    "Einsum", directed=True,
+)  # fmt: skip
+def _sum_of_tensors(e: Expr) -> Iterable[Expr | None]:
+    """Contractions of a sum of products of more axes than matrices have are multiplied out."""
+    assert isinstance(e, Einsum)
+    for k, op in enumerate(e.args if e.summed else ()):
+        if isinstance(op, Add) and op.ndim > 2 and len(op.args) <= MAX_MULTIPLIED:
+            products = [split_coef(t)[1] for t in op.args]
+            if all(isinstance(t, Einsum) and len(t.args) > 1 for t in products):
+                yield add(distribute(e, {k: op.args}))
+                return
+
+
+@law(
+    "product-of-chains", "#('ij,jk,ij,jk,k->i', A, B, A, B, x) = (A .* A)*((B .* B)*x)", "Einsum",
+    directed=True,
+)  # fmt: skip
+def _product_of_chains(e: Expr) -> Iterable[Expr | None]:
+    """Chains of matrices from one index to another as the entrywise product of what each is."""
+    assert isinstance(e, Einsum)
+    product = opened(e) if e.summed else factors_of(e)
+    items = product.operands
+    matrices = [word for _, word in items if len(set(word)) == 2]
+    if len(matrices) < 4 or len(items) > MAX_OPERANDS or any(op.ndim > 2 for op, _ in items):
+        return
+    met = False
+    while (pair := _beside(items, product.out) or _behind(items, product.out)) is not None:
+        first, second = pair
+        kept = tuple(sorted({*first[1]} ^ {*second[1]})) or first[1]
+        met = met or kept == first[1]
+        whole = built(Factors([first, second], kept, product.extents))
+        rest = [item for item in items if item is not first and item is not second]
+        items = [*rest, (whole, kept)]
+    if met:
+        yield built(product._replace(operands=items))
+
+
+def _beside(items: Sequence[LabelledExpr], out: Labels) -> tuple[LabelledExpr, LabelledExpr] | None:
+    """Two matrices at the same indices, both of which others have too: they are no diagonal."""
+    counts = Counter([*out, *[label for _, word in items for label in {*word}]])
+    for a, b in combinations([item for item in items if len({*item[1]}) == 2], 2):
+        if {*a[1]} == {*b[1]} and all(counts[label] > 2 for label in a[1]):
+            return a, b
+    return None
+
+
+def _behind(items: Sequence[LabelledExpr], out: Labels) -> tuple[LabelledExpr, LabelledExpr] | None:
+    """A matrix and what an index joins with it that no other factor has."""
+    for label in sorted({label for _, word in items for label in word}.difference(out)):
+        found = [item for item in items if label in item[1]]
+        if len(found) == 2 and 0 < len({*found[0][1]} ^ {*found[1][1]}) < 3:
+            return found[0], found[1]
+    return None
