@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from ..graph.nodes import Einsum, Expr
+from ..graph.nodes import Einsum, Expr, Labels
 from ..graph.normal import add, built, terms_of
 from ..graph.products import Factors, LabelledExpr, inlined
 from ..graph.sums import distributed
@@ -65,9 +65,16 @@ def assigned(
     if not wanted:
         yield given, labels
         return
-    (op, word), *more = wanted
+    # One that meets those found fits at few places; equal ones in one place are one way.
+    known = (k for k, (_, word) in enumerate(wanted) if not labels.keys().isdisjoint(word))
+    place = next(known, 0)
+    op, word = wanted[place]
+    tried: set[Labels] = set()
     for k, (other, own) in enumerate(given):
-        if other is op:
+        if other is op and own not in tried:
+            tried.add(own)
             found = dict(labels)
             if all(found.setdefault(a, b) == b for a, b in zip(word, own, strict=True)):
-                yield from assigned(more, [*given[:k], *given[k + 1 :]], found)
+                more, left = list(wanted), list(given)
+                del more[place], left[k]
+                yield from assigned(more, left, found)

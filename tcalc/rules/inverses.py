@@ -31,9 +31,9 @@ DIVIDE = TABLE["divide"]
 
 
 class _Matrix(NamedTuple):
-    """A matrix as the sum of products of factors, times and over what has none of its two axes.
+    """A matrix as a contraction of factors, times and over what has none of its two axes.
 
-    Its axes are the labels 0, 1, ... of the factors.
+    Its axes are the labels 0, 1, ... of the factors; other labels are summed.
     """
 
     factors: Sequence[LabelledExpr]
