@@ -19,7 +19,7 @@ from ...graph.nodes import Apply, Einsum, Expr, Labels
 from ...graph.normal import einsum, scale, view
 from ...graph.operators import TABLE, Op
 from ...graph.orientation import inverse_permutation
-from ...graph.products import is_zero, split_coef, zeros_node
+from ...graph.products import atoms_of, is_zero, split_coef, zeros_node
 
 #: Makes the row's value from its operands, in a simpler form where there is one.
 Build = Callable[[Sequence[Expr]], Expr]
@@ -120,6 +120,18 @@ def without_identity(directions: Sequence[Expr]) -> list[Expr] | None:
         if len(set(e.out)) == len(e.out) - 1:
             return [*directions[:k], *directions[k + 1 :]]
     return None
+
+
+def scaled_matrix(e: Expr) -> tuple[int, Labels] | None:
+    """What tells the matrix that e is a multiple of, by numbers and by what has batch axes only."""
+    product = atoms_of(e)
+    axes = {label: axis for axis, label in enumerate(product.out)}
+    core = set(product.out[-2:])
+    whole = [(op, word) for op, word in product.operands if not core.isdisjoint(word)]
+    if len(axes) < e.ndim or len(whole) != 1:
+        return None
+    ((op, word),) = whole
+    return id(op), tuple([axes[label] for label in word])
 
 
 # --- arrays ---------------------------------------------------------------------------------------

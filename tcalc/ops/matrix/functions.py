@@ -16,7 +16,7 @@ import numpy as np
 from ...graph.applications import apply
 from ...graph.extents import Coef
 from ...graph.nodes import Apply, Expr
-from ...graph.normal import scale
+from ...graph.normal import einsum, scale
 from ...graph.operators import Kernels, Meaning, Op, Spelling, for_each_row
 from ...support.arrays import Array
 from ..arithmetic import as_expr, public
@@ -30,6 +30,7 @@ from .directional_rows import (
     once,
     pull_transposed,
     push,
+    scaled_matrix,
     without_identity,
 )
 from .divided_differences import EPS, Scalar, X, spectral_derivative
@@ -159,6 +160,7 @@ def frechet(name: str, a: Expr, *directions: Expr) -> Expr:
 
     def build(fixed: list[Expr], rest: list[Expr]) -> Expr:
         found = _along_identity(name, fixed[0], rest)
+        found = _along_itself(name, fixed[0], rest) if found is None else found
         return apply(frechet_row(name, len(rest)), *fixed, *rest) if found is None else found
 
     return linear([a], directions, build)
@@ -171,8 +173,27 @@ def _along_identity(name: str, a: Expr, directions: list[Expr]) -> Expr | None:
         return None
     if name == "expm":
         return frechet(name, a, *rest)
-    if rest:
+    return None if rest else _scalar_derivative(name, a)
+
+
+def _along_itself(name: str, a: Expr, directions: list[Expr]) -> Expr | None:
+    """Along multiples of the matrix, which commute with it, the scalar derivative is multiplied."""
+    if not directions or (len(directions) > 1 and name != "expm"):
         return None
+    matrix = scaled_matrix(a)
+    if matrix is None or any(scaled_matrix(e) != matrix for e in directions):
+        return None
+    batch, i, j = tuple(range(a.ndim - 2)), a.ndim - 2, a.ndim - 1
+    found = _scalar_derivative(name, a)
+    for e in directions:
+        found = einsum([e, found], [(*batch, i, j + 1), (*batch, j + 1, j)], range(a.ndim))
+    return found
+
+
+def _scalar_derivative(name: str, a: Expr) -> Expr:
+    """The function that is the derivative for numbers."""
+    if name == "expm":
+        return frechet(name, a)
     return inv(a) if name == "logm" else scale(inv(frechet(name, a)), Coef(0.5))
 
 
