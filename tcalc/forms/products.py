@@ -320,10 +320,11 @@ def _sum_of_tensors(e: Expr) -> Iterable[Expr | None]:
 def _product_of_chains(e: Expr) -> Iterable[Expr | None]:
     """Chains of matrices from one index to another as the entrywise product of what each is."""
     assert isinstance(e, Einsum)
-    product = opened(e) if e.summed else factors_of(e)
+    product = opened(e)
     items = product.operands
     matrices = [word for _, word in items if len(set(word)) == 2]
-    if len(matrices) < 4 or len(items) > MAX_OPERANDS or any(op.ndim > 2 for op, _ in items):
+    many = len(matrices) > 3 and len(items) <= MAX_OPERANDS
+    if not (e.summed and many) or any(op.ndim > 2 for op, _ in items):
         return
     met = False
     while (pair := _beside(items, product.out) or _behind(items, product.out)) is not None:

@@ -9,7 +9,7 @@ from its history.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -69,19 +69,24 @@ def _with_fold(roots: Sequence[Expr], stack: Stack, turned: bool) -> list[Expr] 
 def _longest(nodes: Sequence[Expr]) -> Steps | None:
     """Steps that repeat, of those whose last one stands latest; None where no loop is long."""
     looks = Looks(nodes, LEAST_STEPS)
-    groups = looks.groups()
-    groups.sort(key=lambda group: -looks.place[id(group[-1])])
     for steps in (MANY_STEPS, LEAST_STEPS):
-        # The first steps may look otherwise as far down as the beginning is near.
-        long = [group for group in groups if len(group) >= steps - NEAR]
-        for *earlier, last in long[:TRIED]:
-            for before in looks.likest(last, earlier, PER_STEP):
-                if looks.rise(last, before) * steps > looks.height[id(last)]:
-                    continue  # so many steps would begin below all nodes
-                found = repeated(last, before, looks, steps)
-                if found is not None and len(found.each) ** 2 * len(found.inside) >= LEAST_SIZE:
-                    return found
+        for last, before in _likely(looks, steps):
+            found = repeated(last, before, looks, steps)
+            if found is not None and len(found.each) ** 2 * len(found.inside) >= LEAST_SIZE:
+                return found
     return None
+
+
+def _likely(looks: Looks, steps: int) -> Iterator[tuple[Expr, Expr]]:
+    """Nodes that may be results of the last of so many steps and of the step before it."""
+    # The first steps may look otherwise as far down as the beginning is near.
+    long = [group for group in looks.groups() if len(group) >= steps - NEAR]
+    long.sort(key=lambda group: -looks.place[id(group[-1])])
+    for *earlier, last in long[:TRIED]:
+        for before in looks.likest(last, earlier, PER_STEP):
+            # Further apart, so many steps would begin below all nodes.
+            if looks.rise(last, before) * steps <= looks.height[id(last)]:
+                yield last, before
 
 
 def _as_fold(

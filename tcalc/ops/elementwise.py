@@ -344,9 +344,22 @@ def power(a: object, b: object) -> Expr:
     return _power(base, exponent)
 
 
+#: Of powers, by the operator; `power` has one as an operand.
+EXPONENTS = {"power": 0.0, "sqrt": 0.5, "reciprocal": -1.0}
+
+
 def is_power(e: Apply) -> bool:
     """Is e a power, whatever its exponents are?"""
     return e.op is operator_named("power")
+
+
+def power_of(e: Expr) -> tuple[Expr, float] | None:
+    """The base and the exponent, where e is a power with a number, a root or a reciprocal."""
+    if not isinstance(e, Apply) or e.op.name not in EXPONENTS:
+        return None
+    base, *exponents = e.args
+    found = numeric_value(exponents[0]) if exponents else EXPONENTS[e.op.name]
+    return None if found is None else (base, found)
 
 
 def whole_power(e: Expr) -> tuple[Expr, int] | None:

@@ -12,7 +12,7 @@ from ..graph.normal import einsum, scale
 from ..graph.operators import TABLE
 from ..graph.products import is_number, numeric_value, split_coef
 from ..ops.arithmetic import sum
-from ..ops.elementwise import abs, cos, exp, isnan, log, power, sign, sin, sqrt, where
+from ..ops.elementwise import abs, cos, exp, isnan, log, power, power_of, sign, sin, sqrt, where
 from ..ops.guard import choice, is_truth
 from ..ops.reductions import NORM2, PROD, norm, prod
 from .facts import is_nonnegative, is_positive
@@ -21,8 +21,6 @@ from .strategy import rule
 ALGEBRA, POWERS = "algebra", "powers"
 ABOVE = (0.0, math.inf)
 SIGN = TABLE["sign"]
-#: Functions that are powers, and of which degree where no operand says it.
-DEGREES = {"power": 0.0, "sqrt": 0.5, "reciprocal": -1.0}
 
 rule("log-of-exp", ALGEBRA, lambda a: log(exp(a)), lambda a: a)
 rule("exp-of-log", ALGEBRA, lambda a: exp(log(a)), lambda a: a, domain=ABOVE, given=is_nonnegative)
@@ -50,9 +48,8 @@ def _abs_of_positive(e: Expr) -> Expr | None:
 def _log_of_power(e: Expr) -> Expr | None:
     """log(c p^k) = log(c) + k log(p), for p known not to be negative."""
     (inner,) = e.args
-    if isinstance(inner, Apply) and inner.op.name in DEGREES:
-        base, *exponent = inner.args
-        degree = numeric_value(exponent[0]) if exponent else DEGREES[inner.op.name]
+    if (found := power_of(inner)) is not None:
+        base, degree = found
         return scale(log(base), number(degree)) if degree and is_positive(base, False) else None
     if not isinstance(inner, Einsum) or inner.summed or not inner.args:
         return None

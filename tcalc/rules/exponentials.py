@@ -19,7 +19,7 @@ from ..graph.nodes import Add, Apply, Einsum, Expr, Labels
 from ..graph.normal import add, drop_axes, einsum, scale, terms_of
 from ..graph.products import LabelledExpr, filled, is_number, numeral, numeric_value, split_coef
 from ..graph.sums import absent_axes
-from ..ops.elementwise import exp, log, logaddexp, logcosh, power, softplus, tanh
+from ..ops.elementwise import exp, log, logaddexp, logcosh, power, power_of, softplus, tanh
 from ..ops.matrix.inverse import logdet, slogdet
 from ..ops.reductions import LOGSUMEXP, WEIGHTED_LOGSUMEXP
 from ..ops.special import log_ndtr
@@ -98,9 +98,6 @@ LOGARITHMS: dict[str, Callable[[Expr], Shifted | None]] = {
     "det": _of_det,
 }
 
-#: Powers of sums of exponentials: the exponent of the row, None where an operand says it.
-POWERS: dict[str, float | None] = {"power": None, "sqrt": 0.5, "reciprocal": -1.0}
-
 #: Functions that sums of exponentials become: shares are exponentials of differences from these.
 TOTALS = frozenset({"logsumexp", "weighted_logsumexp", "logaddexp", "softplus", "logcosh"})
 
@@ -144,11 +141,9 @@ def _of_function(e: Apply, positive: bool, depth: int) -> Shifted | None:
         return GROWING[name](e.args[0])
     if positive and name in LOGARITHMS:
         return LOGARITHMS[name](e.args[0])
-    if name not in POWERS:
-        return None
-    power = POWERS[name] if len(e.args) == 1 else numeric_value(e.args[1])
-    inner = None if power is None else shifted(e.args[0], positive, depth - 1)
-    return None if power is None or inner is None else inner.to_the(power)
+    found = power_of(e)
+    inner = None if found is None else shifted(found[0], positive, depth - 1)
+    return None if found is None or inner is None else inner.to_the(found[1])
 
 
 def _of_product(e: Einsum, positive: bool, depth: int) -> Shifted | None:

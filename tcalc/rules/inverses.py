@@ -14,11 +14,11 @@ from ..graph.extents import ONE, Coef, extent_coef
 from ..graph.nodes import Add, Apply, Einsum, Expr, Labels
 from ..graph.normal import built
 from ..graph.operators import TABLE
-from ..graph.products import Factors, LabelledExpr, atoms_of, factors_of, numeric_value
+from ..graph.products import Factors, LabelledExpr, atoms_of, factors_of
 from ..graph.sums import MAX_OPEN_TERMS
 from ..ops.arithmetic import matmul
 from ..ops.diagonals import eye
-from ..ops.elementwise import divide, power, reciprocal
+from ..ops.elementwise import divide, power, power_of, reciprocal
 from ..ops.matrix.adjugate import adj
 from ..ops.matrix.inverse import det, inv
 from ..ops.matrix.triangular import TRI_INVERSE
@@ -168,17 +168,13 @@ def _by_inverse(e: Expr) -> Expr | None:
 
 def _power(e: Expr) -> tuple[Expr, float]:
     """The base of a power, and its exponent."""
-    name, exponent = root_of(e), None
-    if name == "power":
-        exponent = numeric_value(e.args[1])
-    elif name in ("reciprocal", "sqrt"):
-        exponent = -1 if name == "reciprocal" else 0.5
-    elif isinstance(e, Einsum) and len({*e.args}) == len({*e.labels, e.out}) == 1 and e.coef == ONE:
-        exponent = len(e.args)
-    if exponent is None:
+    found = power_of(e)
+    if isinstance(e, Einsum) and len({*e.args}) == len({*e.labels, e.out}) == 1 and e.coef == ONE:
+        found = e.args[0], len(e.args)
+    if found is None:
         return e, 1
-    base, inner = _power(e.args[0])
-    return base, exponent * inner
+    base, inner = _power(found[0])
+    return base, found[1] * inner
 
 
 rule(
