@@ -134,7 +134,7 @@ def test_both_sides_agree_on_arrays(rule: Rule) -> None:
     left, right, names = both_sides(rule)
     rng = np.random.default_rng(5)
     for scale in (1e-3 if rule.name in UNDERFLOWS else 1e-150, 1e-3, 1.0, 30.0):
-        for _ in range(300):
+        for _ in range(60):
             arrays = {name: scale * rng.normal(size=rule.shape) for name in names}
             found, wanted = as_it_stands(right, arrays), as_it_stands(left, arrays)
             np.testing.assert_allclose(
