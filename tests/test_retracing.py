@@ -165,6 +165,69 @@ def test_arrays_that_are_lists_or_integers_or_conditions() -> None:
         np.testing.assert_allclose(g(abs(w)), wanted, rtol=1e-12)
 
 
+PLACES, SEEN = np.array([[0, 2], [1, 2], [2, 0]]), np.array([0, 3, 0])
+
+
+def picked(xp: Any, a: Any) -> Any:
+    ends = a[PLACES[:, 0]] - a[PLACES[:, 1]]  # views, new ones at every call
+    again = a[PLACES[:, 0]] + a[np.array([2, 1])][0]
+    where = xp.where(SEEN == 0, xp.exp(a), 2 * a) * np.arange(3)
+    return xp.sum(ends**2 * again) + xp.sum(where) + a[xp.array([1, 1])] @ a[:2]
+
+
+def test_indices_and_masks_are_found_by_their_entries(built: Counter[str]) -> None:
+    g = tc.grad(lambda a: picked(np, a))
+    for k in range(3):
+        at = w + k / 8
+        built.clear()
+        np.testing.assert_allclose(g(at), jax.grad(lambda a: picked(jnp, a))(at), rtol=1e-12)
+        assert (sum(built.values()) > 0) == (k == 0)
+
+
+def test_entries_that_change_are_told() -> None:
+    """Of two index arrays at places that are swapped, changed in place, or one for both."""
+    one, two, mask = np.array([0, 1]), np.array([2, 1]), np.array([True, False])
+    held = {"one": one, "two": two, "mask": mask}
+
+    def f(a: Any) -> Any:
+        return np.sum(np.where(held["mask"], a[held["one"]] * 2, a[held["two"]] ** 2))
+
+    g = tc.grad(f)
+
+    def check() -> None:
+        wanted = np.zeros(3)
+        first, second, flags = held["one"], held["two"], held["mask"]
+        np.add.at(wanted, first, np.where(flags, 2, 0))
+        np.add.at(wanted, second, np.where(flags, 0, 2 * w[second]))
+        for _ in range(2):
+            np.testing.assert_allclose(g(w), wanted, rtol=1e-12)
+
+    check()
+    held["one"], held["two"] = two, one
+    check()
+    held["two"] = two
+    check()
+    two[0] = 1
+    check()
+    mask[:] = [False, True]
+    held["one"] = np.array([1, 1], np.int32)
+    check()
+    held["one"], held["two"] = one, one.copy()
+    check()
+
+
+def test_indices_that_are_kept_have_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tcalc.graph.retracing.BYTES", 1)
+    monkeypatch.setattr("tcalc.graph.retracing.MOST", 1000)
+    places = np.zeros(20, int)
+    g = tc.grad(lambda a: np.sum(a[places]))
+    for k in range(60):
+        places[:] = k % 3
+        places[0] = k // 20
+        np.testing.assert_array_equal(g(w), np.bincount(places, minlength=3))
+        assert g._retrace._bytes <= 1000
+
+
 def test_nothing_piles_up() -> None:
     def f(a: Any) -> Any:
         moved = tc.fold(lambda s, i: tc.tanh(s * a[i]) + tc.const(w)[i], 0.3, 3)

@@ -64,6 +64,16 @@ class Captures:
         self._known[id(value)] = value, v
         return v
 
+    def known(self, value: object) -> Var | None:
+        """The variable of what was read from this object; None where nothing was."""
+        return self._known.get(id(value), (None, None))[1]
+
+    def again(self, value: object, array: np.ndarray, v: Var) -> bool:
+        """Does the variable stand for this array, as it did in another trace, if asked?"""
+        if v in self.arrays:
+            return self.arrays[v] is array or _same(self.arrays[v], array)
+        return self.held(value, array) is v
+
     def _kept(self, value: object, array: np.ndarray) -> np.ndarray:
         """The array, as it will be when the trace has ended."""
         made = array is not value and isinstance(value, list | tuple | np.ndarray)

@@ -65,6 +65,8 @@ def _merged(e: Expr) -> Expr | None:
     with_sums = [term for term in terms if any(isinstance(op, Add) for op, _ in term.factors)]
     spend("steps", len(with_sums) * sum([len(term.factors) for term in terms]) // COMPARED)
     for one, other in product(with_sums, terms):
+        if len(one.factors.keys() - other.factors.keys()) > 1:
+            continue
         apart = one.factors - other.factors
         if one is not other and apart.total() == 1 and isinstance(next(iter(apart))[0], Add):
             found = _under(one.factors - apart, one, other)
@@ -84,8 +86,19 @@ def _opened(e: Expr) -> list[Expr]:
     return flattened(e, terms, MAX_OPEN_TERMS)
 
 
+def _operands(ops: list[Expr]) -> list[frozenset[Expr]]:
+    """Those of every term of a product of these, where it is a sum, without their axes."""
+    if len(ops) == 1 and isinstance(ops[0], Add):
+        return [found for t in ops[0].args for found in _operands([op for op, _ in atoms_of(t)[0]])]
+    return [frozenset(ops)]
+
+
 def _under(common: Counter[Place], one: Term, other: Term) -> Expr | None:
     """The sum of two terms as a product with what they have in common."""
+    left = [[op for op, _ in (term.factors - common).elements()] for term in (one, other)]
+    each = [ops for factors in left for ops in _operands(factors)]
+    if len(set(each)) == len(each):
+        return None  # told sooner than by making the terms
     inner = [*_opened(one.without(common)), *_opened(other.without(common))]
     found = collected(inner)
     if len(found) == len(inner):

@@ -6,7 +6,7 @@ are together that meet at an index is seen where all of them are one list.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from ..graph.nodes import Einsum, Expr, Labels
 from ..graph.normal import add, built, terms_of
@@ -27,6 +27,15 @@ def reaches(e: Expr, holds: Holds, inside: tuple[type[Expr], ...], depth: int = 
         and isinstance(e, inside)
         and any(reaches(a, holds, inside, depth - 1) for a in e.args)
     )
+
+
+def within(roots: Iterable[Expr], inside: tuple[type[Expr], ...], depth: int = DEPTH) -> set[Expr]:
+    """Those that are reached below the roots, through operands of nodes of these kinds alone."""
+    level = found = set(roots)
+    while depth and level:
+        level = {arg for e in level if isinstance(e, inside) for arg in e.args} - found
+        found, depth = found | level, depth - 1
+    return found
 
 
 def opened(whole: Factors, chosen: Holds) -> Factors:

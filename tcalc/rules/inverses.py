@@ -23,7 +23,7 @@ from ..ops.matrix.adjugate import adj
 from ..ops.matrix.inverse import det, inv
 from ..ops.matrix.triangular import TRI_INVERSE
 from ..support.records import NamedTuple
-from .contracted import assigned, in_terms, opened, reaches
+from .contracted import assigned, in_terms, opened, reaches, within
 from .factors import FACTOR_RULES, SAMPLE_SHAPE, is_factor
 from .strategy import rule
 
@@ -85,18 +85,25 @@ def _has_inverse(e: Expr) -> bool:
     return reaches(e, _inverts, (Einsum,))
 
 
+def _may_meet(e: Einsum, inside: tuple[type[Expr], ...]) -> bool:
+    """Is there an inverse in a contraction, and all that its matrix is a product of?"""
+    if not e.summed:
+        return False
+    parts = within(e.args, inside)
+    forms = [form for op in parts if _inverts(op) for form in _forms(op.args[0])]
+    return any(all(op in parts for op, _ in form.factors) for form in forms)
+
+
 def _cancelled(e: Expr) -> Expr | None:
     """The product without an inverse and the matrix that it meets."""
     assert isinstance(e, Einsum)
-    if not e.summed or not any(map(_has_inverse, e.args)):
-        return None
-    return _without_inverse(factors_of(e))
+    return _without_inverse(factors_of(e)) if _may_meet(e, (Einsum,)) else None
 
 
 def _cancelled_in_sum(e: Expr) -> Expr | None:
     """A product with a sum multiplied out, where a term is the inverse of what multiplies it."""
     assert isinstance(e, Einsum)
-    if not e.summed:
+    if not _may_meet(e, (Einsum, Add)):
         return None
     outside = any(map(_has_inverse, e.args))
     for k, op in enumerate(e.args):
