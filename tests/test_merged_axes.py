@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import tcalc as tc
+from tcalc.graph import trees
 from tcalc.graph.extents import extent_of
 from tests.test_code import loaded
 
@@ -44,6 +45,14 @@ CASES: dict[str, tuple[Any, Any, Any]] = {
     "sliced": (
         tc.ravel(X)[1:] * tc.ravel(X)[:-1], X,
         lambda d: d["X"].ravel()[1:] * d["X"].ravel()[:-1],
+    ),
+    "read so": (
+        2 * (tc.exp(x.reshape("m", "n")) * A).T + 1, x,
+        lambda d: 2 * (np.exp(d["x"].reshape(2, 3)) * d["A"]).T + 1,
+    ),
+    "read in two shapes": (
+        tc.ravel(tc.sin(x.reshape("m", "n")) @ tc.cos(x.reshape("n", "m"))), x,
+        lambda d: (np.sin(d["x"].reshape(2, 3)) @ np.cos(d["x"].reshape(3, 2))).ravel(),
     ),
     "broadcast": (tc.ravel(X)[:, None] * B[0], X, lambda d: d["X"].ravel()[:, None] * d["B"][0]),
 }  # fmt: skip
@@ -127,6 +136,37 @@ def test_derivatives_of_reshapes_are_unit_tensors() -> None:
     found = H(x=np.linspace(0, 1, 2000), m=40)
     assert found.nbytes < 10 * 2000 * 8
     np.testing.assert_allclose(found.solve(np.ones(2000)), np.exp(-np.linspace(0, 1, 2000)))
+
+
+def variation(U: Any) -> Any:
+    right, below = U[1:, :-1] - U[:-1, :-1], U[:-1, 1:] - U[:-1, :-1]
+    return tc.sum(tc.sqrt(right**2 + below**2 + 0.01)) + tc.sum(U**2)
+
+
+def test_images_in_vectors_have_the_hessians_of_images() -> None:
+    image, vector = tc.var("U", (12, 10)), tc.var("u", 120)
+    plain = tc.compile(tc.hessian(variation(image), image))
+    merged = tc.compile(tc.hessian(variation(vector.reshape(12, 10)), vector))
+    at = RNG.normal(size=(12, 10))
+    np.testing.assert_allclose(merged(u=at.ravel()), plain(U=at).reshape(120, 120), atol=1e-13)
+    assert merged.plan.flops <= plain.plan.flops
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_small_arrays_change_their_shape_in_c(dtype: type) -> None:
+    """What is left to NumPy ends a function, and is asked for at every step of a loop."""
+    w, v = tc.var("w", 12), tc.var("v", (4, 3))
+    moved = tc.fold(lambda s, t: tc.ravel(tc.tanh(s.reshape(3, 4).T @ v.reshape(3, 4))[:3]), w, 5)
+    e = [tc.grad(tc.sum(tc.exp(w.reshape(3, 4)) @ v), (w, v)), moved, tc.ravel(v.T) * 2]
+    step, plain = (tc.compile(e, backend=b) for b in ("c", "numpy"))
+    values = {"w": RNG.normal(size=12), "v": RNG.normal(size=(4, 3))}
+    given = {name: a.astype(dtype) for name, a in values.items()}
+    strided = {"w": np.repeat(given["w"], 3)[::3], "v": np.asfortranarray(given["v"])[:, :]}
+    for data in (given, given, strided, strided):
+        for found, wanted in zip(trees.leaves(step(data)), trees.leaves(plain(data)), strict=True):
+            assert found.dtype == dtype
+            np.testing.assert_allclose(found, wanted, rtol=1e-5 if dtype is np.float32 else 1e-13)
+    assert step._engine.entries
 
 
 SUBSCRIPTS = {

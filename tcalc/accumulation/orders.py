@@ -2,7 +2,8 @@
 
 Forward mode multiplies partials from the input on, reverse mode from the output on, and
 cross-country mode in order of tensor order: vectors first, then matrices, and so on (Laue,
-Mitterreiter, Giesen 2020). All three use the local rules of `partials`.
+Mitterreiter, Giesen 2020). All three use the local rules of `partials`. What they derive by need
+not be variables: nodes that take the place of these are leaves, too.
 """
 
 from __future__ import annotations
@@ -10,22 +11,26 @@ from __future__ import annotations
 import heapq
 from collections.abc import Mapping, Sequence
 from math import prod
+from typing import TypeVar
 
 from ..graph.applications import application, parts
 from ..graph.extents import NOMINAL, extent_of
-from ..graph.nodes import Add, Apply, Einsum, Expr, Part, Var, dimensions, postorder
+from ..graph.nodes import Add, Apply, Einsum, Expr, Part, dimensions, postorder
 from ..graph.normal import add, einsum
 from ..graph.operators import Loop
 from ..graph.products import zeros_node
 from .loops_once import loop_cotangents, loop_tangents
 from .partials import local_pullback, local_pushforward, operands_of, unit_tensor
 
+#: What tangents are given of.
+Leaf = TypeVar("Leaf", bound=Expr)
+
 #: Partial derivatives by the ids of the nodes of an edge.
 PartialsByEdge = dict[int, dict[int, Expr]]
 
 
-def dependent(roots: Sequence[Expr], wrt: Sequence[Var]) -> list[Expr]:
-    """Nodes below the roots that depend on a variable of wrt, operands first.
+def dependent(roots: Sequence[Expr], wrt: Sequence[Expr]) -> list[Expr]:
+    """Nodes below the roots that depend on one of wrt, operands first.
 
     Of an operator with several outputs each output is among them, not the application, unless the
     operator is a loop, which differentiates all outputs at once.
@@ -48,7 +53,7 @@ def loop_operator(node: Expr) -> Loop | None:
     return node.op if isinstance(node, Apply) and isinstance(node.op, Loop) else None
 
 
-def pushforwards(roots: Sequence[Expr], seeds: Mapping[Var, Expr]) -> list[Expr | None]:
+def pushforwards(roots: Sequence[Expr], seeds: Mapping[Leaf, Expr]) -> list[Expr | None]:
     """Tangents of the roots, given those of variables, of shape variable + directions.
 
     None where a root depends on none of the variables.
@@ -79,7 +84,7 @@ def pushforwards(roots: Sequence[Expr], seeds: Mapping[Var, Expr]) -> list[Expr 
 
 
 def pullbacks(
-    roots: Sequence[Expr], seeds: Sequence[Expr], wrt: Sequence[Var]
+    roots: Sequence[Expr], seeds: Sequence[Expr], wrt: Sequence[Expr]
 ) -> list[Expr | None]:
     """Cotangents of variables, given those of the roots, of shape outputs + root.
 
@@ -90,6 +95,7 @@ def pullbacks(
         waiting.setdefault(id(root), []).append(seed)
     several: dict[int, dict[int, Expr]] = {}
     done: dict[int, Expr] = {}
+    leaves = set(map(id, wrt))
     nodes = dependent(roots, wrt)
     inside = {id(node) for node in nodes}
     for node in reversed(nodes):
@@ -104,7 +110,7 @@ def pullbacks(
         if id(node) not in waiting:
             continue
         cotangent = add(waiting.pop(id(node)))
-        if isinstance(node, Var):
+        if id(node) in leaves:
             done[id(node)] = cotangent
         elif isinstance(node, Part) and loop_operator(node.args[0]):
             several.setdefault(id(node.args[0]), {})[node.index] = cotangent
@@ -116,14 +122,14 @@ def pullbacks(
     return [done.get(id(v)) for v in wrt]
 
 
-def pushforward(e: Expr, seeds: Mapping[Var, Expr]) -> Expr:
+def pushforward(e: Expr, seeds: Mapping[Leaf, Expr]) -> Expr:
     """The tangent of e, given tangents of variables: all of shape variable + directions."""
     first, seed = next(iter(seeds.items()))
     (found,) = pushforwards([e], seeds)
     return zeros_node(e.shape + seed.shape[first.ndim :]) if found is None else found
 
 
-def pullback(e: Expr, seed: Expr, wrt: Sequence[Var]) -> list[Expr]:
+def pullback(e: Expr, seed: Expr, wrt: Sequence[Expr]) -> list[Expr]:
     """Cotangents of variables, given that of e: of shape outputs + e, and outputs + variable."""
     outputs = seed.shape[: seed.ndim - e.ndim]
     found = pullbacks([e], [seed], wrt)
@@ -131,15 +137,15 @@ def pullback(e: Expr, seed: Expr, wrt: Sequence[Var]) -> list[Expr]:
     return [z if f is None else f for f, z in zip(found, zeros, strict=True)]
 
 
-def forward(e: Expr, wrt: Sequence[Var]) -> list[Expr]:
+def forward(e: Expr, wrt: Sequence[Expr]) -> list[Expr]:
     return [pushforward(e, {v: unit_tensor(v.shape)}) for v in wrt]
 
 
-def reverse(e: Expr, wrt: Sequence[Var]) -> list[Expr]:
+def reverse(e: Expr, wrt: Sequence[Expr]) -> list[Expr]:
     return pullback(e, unit_tensor(e.shape), wrt)
 
 
-def cross_country(e: Expr, wrt: Sequence[Var]) -> list[Expr]:
+def cross_country(e: Expr, wrt: Sequence[Expr]) -> list[Expr]:
     """Vertex elimination on the linearised graph, lowest tensor order first."""
     return _VertexElimination(e, wrt).run()
 
@@ -148,7 +154,7 @@ def cross_country(e: Expr, wrt: Sequence[Var]) -> list[Expr]:
 MODES = {"forward": forward, "reverse": reverse, "cross-country": cross_country}
 
 
-def loops_apart(e: Expr, wrt: Sequence[Var]) -> bool:
+def loops_apart(e: Expr, wrt: Sequence[Expr]) -> bool:
     """Would cross-country elimination derive a loop in more directions than another order?
 
     It takes a loop by every operand, or for every output, apart; forward mode by all of wrt at
@@ -180,7 +186,7 @@ class _VertexElimination:
     (Griewank and Walther 2008, chapter 9).
     """
 
-    def __init__(self, e: Expr, wrt: Sequence[Var]) -> None:
+    def __init__(self, e: Expr, wrt: Sequence[Expr]) -> None:
         self.e, self.wrt = e, wrt
         self.nodes = [node for node in dependent([e], wrt) if not loop_operator(node)]
         self.into: PartialsByEdge = {id(node): {} for node in self.nodes}
@@ -189,9 +195,10 @@ class _VertexElimination:
         self.place = {id(node): k for k, node in enumerate(self.nodes)}
         self.depth = self.depths()
         self.several: dict[tuple[int, bool, int], Sequence[Expr | None]] = {}
+        leaves = set(map(id, wrt))
         for node in self.nodes:
             for k, arg in enumerate(operands_of(node)):
-                if id(arg) in self.at and not isinstance(node, Var):
+                if id(arg) in self.at and id(node) not in leaves:
                     part = self.edge(node, k, arg)
                     if part is not None:
                         self.join(id(arg), id(node), part)
@@ -268,7 +275,7 @@ class _VertexElimination:
         last = id(self.e)
         return [unit_tensor(v.shape) if v is self.e else self.result(last, v) for v in self.wrt]
 
-    def result(self, last: int, v: Var) -> Expr:
+    def result(self, last: int, v: Expr) -> Expr:
         found = self.into.get(last, {}).get(id(v))
         return zeros_node(self.e.shape + v.shape) if found is None else found
 

@@ -17,6 +17,7 @@ from ..plan.lowering.candidates import by_operations
 from ..rules.row_spaces import of_factors
 from ..support.collector import resting_collector
 from ..support.limits import attempted, counted
+from .merged_ends import ends
 
 #: Steps that every mode may take that "auto" compares, beyond those of the modes before it.
 EFFORT = 100_000
@@ -41,14 +42,14 @@ class Accumulated:
     """
 
     def __init__(self, value: Expr, wrt: Sequence[Var], mode: str) -> None:
-        self.value, self.wrt = value, list(wrt)
+        self._ends = ends(value, list(wrt))
         self.several = mode == "auto" and bool(value.ndim)
         if self.several and len(postorder([value])) > COMPARED:
             # of large graphs one mode is taken, as comparing takes the longest
             self.several = False
             mode = "reverse" if value.ndim < max(v.ndim for v in wrt) else "forward"
         name = AUTO_MODES[0] if mode == "auto" else mode
-        found, self._spent = counted(partial(MODES[name], value, self.wrt))
+        found, self._spent = counted(partial(self._by, name))
         self.first = of_factors(found)
         self._loops = derived_loops()
         self._all: list[Expr] | None = None
@@ -61,9 +62,13 @@ class Accumulated:
         """
         if self._all is None:
             self._all = self._by_all_modes()
-        of_one = self._all[k :: len(self.wrt)]
+        of_one = self._all[k :: len(self._ends.wrt)]
         options = list({id(option): option for option in of_one}.values())
         return by_operations(options) if ranked and len(options) > 1 else options
+
+    def _by(self, mode: str) -> list[Expr]:
+        found = MODES[mode](self._ends.value, self._ends.leaves)
+        return [self._ends.back(k, e) for k, e in enumerate(found)]
 
     def _by_all_modes(self) -> list[Expr]:
         """Those by all variables, by one mode after the other.
@@ -71,14 +76,14 @@ class Accumulated:
         A mode that takes more work than those before it together is given up: what takes so much
         longer to find is longer, and computes more.
         """
-        apart = loops_apart(self.value, self.wrt)
+        apart = loops_apart(self._ends.value, self._ends.leaves)
         found: list[Expr] = []
         spent = self._spent
         with resting_collector(), sharing_loops(self._loops):
             for name in AUTO_MODES[1:]:
                 if name == "cross-country" and apart:
                     continue
-                order = partial(counted, partial(MODES[name], self.value, self.wrt))
+                order = partial(counted, partial(self._by, name))
                 more, steps = attempted(order, spent + EFFORT) or ([], 0)
                 found += more
                 spent += steps

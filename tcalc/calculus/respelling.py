@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from math import prod
-from typing import TypeGuard
 
 from ..graph import trees
 from ..graph.applications import rewritten
@@ -27,12 +26,13 @@ from ..graph.normal import add, bare, einsum
 from ..graph.operators import Loop
 from ..graph.products import LabelledExpr, indicates
 from ..integers.affine import Constraint
-from ..ops.reshape import MERGE, regrouped
+from ..ops.reshape import regrouped
 from ..plan.lowering.spellings import summed_inside
 from ..rules.distances import by_differences
 from ..rules.strategy import simplify
 from ..support.machine import Machine
 from ..support.records import NamedTuple
+from .merged_ends import merges
 from .modes import COMPARED
 from .transforms import derivative
 
@@ -57,7 +57,7 @@ class _Part(NamedTuple):
     @property
     def entries(self) -> Expr:
         """The part in the shape in which the variable has it."""
-        return self.read.args[0] if _merges(self.read) else self.read
+        return self.read.args[0] if merges(self.read) else self.read
 
 
 class _Respelled(NamedTuple):
@@ -178,19 +178,15 @@ def _parts(value: Expr, v: Var, sizes: Mapping[str, int], scope: Scope) -> list[
     ]
 
 
-def _merges(e: Expr) -> TypeGuard[Apply]:
-    return isinstance(e, Apply) and e.op is MERGE
-
-
 def _merged_alone(e: Expr, readers: Sequence[Expr]) -> Expr:
     """A part with merged axes, if it is read in one such shape; else the part."""
-    merged = [node for node in readers if _merges(node)]
+    merged = [node for node in readers if merges(node)]
     return merged[0] if len(merged) == 1 else e
 
 
 def _apart(block: Expr, axis: int, read: Expr) -> Expr:
     """The block with a part's axes, from `axis` on, as the variable has them."""
-    if not _merges(read):
+    if not merges(read):
         return block
     (arg,), (core, target) = read.args, read.params
     first = arg.ndim - core

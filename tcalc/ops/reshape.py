@@ -24,9 +24,9 @@ from ..graph.extents import (
     form_of,
     show_shape,
 )
-from ..graph.nodes import Apply, Expr
+from ..graph.nodes import Apply, Einsum, Expr
 from ..graph.normal import einsum, view
-from ..graph.products import indicates
+from ..graph.products import filled, indicates, is_number
 from ..graph.variables import check_shape
 from ..integers.affine import Affine, Constraint
 from ..integers.boxes import index
@@ -67,6 +67,8 @@ def merged(e: Expr, count: int, target: Shape) -> Expr:
     shape = e.shape[e.ndim - count :]
     if shape == target:
         return e
+    if isinstance(e, Einsum) and is_number(e):
+        return filled(e.coef, (*e.shape[: e.ndim - count], *target))
     if isinstance(e, Apply) and e.op is MERGE and len(e.params[1]) == count:
         return merged(e.args[0], e.params[0], target)
     return apply(MERGE, e, params=(count, target))

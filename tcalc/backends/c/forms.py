@@ -19,7 +19,7 @@ from .rows import (
     SHARES,
 )
 from .rows import entry as written_entry
-from .source import FEW_PRODUCTS, spread
+from .source import FEW_PRODUCTS, regroups, spread
 from .spelling import ENTRIES
 
 #: Kinds of which every step has a form.
@@ -39,6 +39,10 @@ _WHOLE = frozenset({
     *_INTEGERS,
 })  # fmt: skip
 
+
+#: Entries of an array in another shape up to which they are copied: NumPy has them for nothing, but
+#: takes longer for a call.
+MOVED = 1 << 14
 
 #: Kinds of which steps read integers, which are in range.
 READING = frozenset({"copy", "take", "segments", "count", "onehot", "add_at"})
@@ -74,6 +78,8 @@ def expressible(plan: Plan, step: Step, integers: Collection[int]) -> bool:
         return plan.shapes[step.args[0]][-1] <= FEW_ROWS
     if step.kind == "kernel" and step.params[0].name in PACKED:
         return True
+    if regroups(step):
+        return prod(step.shape) <= MOVED
     if step.kind == "kernel" and step.params[0].name in PAIRWISE:
         return len(step.shape) == 2
     if step.kind in ("over", "kernel"):
@@ -83,6 +89,8 @@ def expressible(plan: Plan, step: Step, integers: Collection[int]) -> bool:
 
 def in_loops(step: Step) -> bool:
     """Has the step a form in C among steps of a loop, where integers and matrices are C's too?"""
+    if regroups(step):
+        return True
     if step.kind in ("finish", "kernel") and not step.params[0].elementwise:
         name = step.params[0].name
         return name in GENERAL and (step.kind == "finish" or name not in OF_FACTORS)

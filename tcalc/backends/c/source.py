@@ -16,7 +16,7 @@ from ...plan.steps import Plan, Step
 from ...support.arrays import Sizes
 from ...support.records import NamedTuple
 from .correlations import correlate
-from .frames import Frame, StridedArray
+from .frames import Frame, StridedArray, full
 from .loopnests import COperand, Count, CStatement, Nest, aligned
 from .matrices import CALLS
 from .moves import MOVES, packed
@@ -187,6 +187,12 @@ class Source:
             return None if correlate(self.frame, step) else self._correlation(step)
         if step.kind in ("place", "place_add"):
             return self._placed(step)
+        if regroups(step):
+            (a,) = step.args
+            shape = self.frame.arrays[a].shape
+            return shape, [
+                CStatement(COperand(step.out, full(shape)), "{0}", (self.frame.operand(a, shape),))
+            ]
         return None
 
     def _summed(
@@ -355,6 +361,11 @@ def read_by_others(plan: Plan) -> Callable[[int, set[int]], bool]:
 
 def _packs(step: Step) -> bool:
     return step.kind == "kernel" and step.params[0].name in PACKED
+
+
+def regroups(step: Step) -> bool:
+    """Has a step's result the entries of its operand in C order, in another shape?"""
+    return step.kind == "kernel" and bool(step.params[0].meaning.regroups)
 
 
 def _alike(one: Sizes, two: Sizes) -> bool:
