@@ -10,14 +10,17 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ..support.digests import blake2b
 from ..support.errors import TraceError
-from .nodes import Var, intern
+from .nodes import Expr, Var, intern
+from .products import permuted
 from .properties import INTEGERS
+from .variables import by_diagonal
 
 #: Begins the names of variables that stand for arrays: no name that users can give does.
 MARK = "@"
@@ -38,6 +41,8 @@ class Captures:
         self.arrays: dict[Var, np.ndarray] = {}
         #: By the id of what an array was read from: that object, and the variable now.
         self._known: dict[int, tuple[Any, Var]] = {}
+        #: Variables by where the entries of their arrays lie.
+        self._lying: dict[tuple[Any, ...], Var] = {}
         #: Arrays that are not copied, with some of their entries.
         self._large: list[tuple[np.ndarray, bytes]] = []
 
@@ -63,6 +68,28 @@ class Captures:
         self.arrays[v] = self._kept(value, array)
         self._known[id(value)] = value, v
         return v
+
+    def read(self, value: object, array: np.ndarray) -> Expr:
+        """What stands for an array: its variable, that of its transpose, or of its diagonal."""
+        if array.ndim != 2 or array.dtype.kind != "f":
+            return self.held(value, array)
+        return by_diagonal(array, partial(self._turned, value))
+
+    def _turned(self, value: object, array: np.ndarray) -> Expr:
+        """The variable of a matrix, or of its transpose where that is what lies row by row."""
+        turns = array.flags.f_contiguous and not array.flags.c_contiguous
+        lies = array.T if turns else array
+        v = self._lying_so(lies) if array is value else None
+        if v is None:
+            v = self.held(value, lies)
+            if array is value:
+                self._lying[_place(lies)] = v
+        return permuted(v, (1, 0)) if turns else v
+
+    def _lying_so(self, array: np.ndarray) -> Var | None:
+        """The variable of an array whose entries lie at the same place, and are the same still."""
+        v = self._lying.get(_place(array))
+        return v if v is not None and _same(self.arrays[v], array) else None
 
     def known(self, value: object) -> Var | None:
         """The variable of what was read from this object; None where nothing was."""
@@ -94,6 +121,10 @@ class Captures:
         if v not in self.arrays:
             self.arrays[v] = np.stack([self.arrays[row] for row in rows])
         return v
+
+
+def _place(array: np.ndarray) -> tuple[Any, ...]:
+    return array.ctypes.data, array.shape, array.strides
 
 
 def _same(one: np.ndarray, other: np.ndarray) -> bool:
@@ -137,7 +168,7 @@ def without_captures() -> Iterator[None]:
         _thread.open = before
 
 
-def captured(value: object, array: np.ndarray) -> Var | None:
-    """The variable of an array while a function is traced; None otherwise, or for one number."""
+def captured(value: object, array: np.ndarray) -> Expr | None:
+    """What stands for an array while a function is traced; None otherwise, or for one number."""
     found = current()
-    return None if found is None or not array.ndim else found.held(value, array)
+    return None if found is None or not array.ndim else found.read(value, array)

@@ -23,7 +23,6 @@ from ..plan.lowering.make import make_plan
 from ..plan.lowering.memo import Known
 from ..plan.schedule.memory import allowed, check_fits
 from ..plan.steps import Plan
-from ..rules.strategy import simplify
 from ..support.arrays import Array
 from ..support.collector import resting_collector
 from ..support.errors import LinAlgError
@@ -42,6 +41,7 @@ from .binding import (
 )
 from .bound import Bound, in_dtype
 from .limits import within
+from .roots import first_of, value_of, values_of
 
 _MAX_PROGRAMS, _MAX_ENTRIES, _DOUBLE, _SINGLE = 64, 4, np.dtype(np.float64), np.dtype(np.float32)
 
@@ -67,7 +67,7 @@ class Engine:
         self.backend, self.limit, self.lent, self.ordered = backend, limit, lent, ordered
         named = dimensions(roots)
         self.variables = {name: Declared.of(v, named) for name, v in variables(roots).items()}
-        values = list(map(_first, roots))
+        values = list(map(first_of, roots))
         read = variables(values)
         self.needed = [self.variables[name] for name in read]
         self.optional = [d for name, d in self.variables.items() if name not in read]
@@ -225,12 +225,12 @@ class Engine:
             plan = None
             known: Known = {} if found is None else found.known
             if found is None and self.backend.once is not None and not sparse:
-                dims.require(dimensions(list(map(_first, roots))), self.variables, unused)
+                dims.require(dimensions(list(map(first_of, roots))), self.variables, unused)
                 plan = self._plan_of_one_call(roots, dims, known, dtype.itemsize)
                 bind = bind if plan is None else self.backend.once
             once = plan is not None
             if plan is None:
-                values = list(map(_value, roots)) if sparse else self._chosen(roots, dims, known)
+                values = list(map(value_of, roots)) if sparse else self._chosen(roots, dims, known)
                 dims.require(dimensions(values), self.variables, unused)
                 plan = self._plan(roots, values, dims, known, dtype.itemsize, sparse=sparse)
                 check_fits(plan, self.limit, self._memory())
@@ -256,14 +256,14 @@ class Engine:
             return None
         several = any(root.ways for root in derivatives)
         given = dims.sizes, itemsize, self.data, self.lent, self.ordered, self.backend.machine
-        plan = plan_as_spelled(list(map(_first, roots)), *given, known, several)
+        plan = plan_as_spelled(list(map(first_of, roots)), *given, known, several)
         most = allowed(self.limit, self._memory())
         return None if most is not None and plan is not None and plan.peak_bytes > most else plan
 
     def _explained(self, error: StepError, roots: Roots, values: Values) -> LinAlgError:
         """The error with the expression that it is about."""
         given = {**self.sizes(values), **values}
-        computed = [c for root in roots for c in (*_values(root), _first(root))]
+        computed = [c for root in roots for c in (*values_of(root), first_of(root))]
         options = self.backend, self.limit, False
         return explained(error, computed, roots, lambda e: Engine([e], *options).run([e], given))
 
@@ -293,10 +293,10 @@ class Engine:
         def usable(*values: Expr) -> bool:
             return names >= variables(values).keys() and sized >= set(dimensions(values))
 
-        options = list(map(_values, roots))
+        options = list(map(values_of, roots))
         if not usable(*chain.from_iterable(options)):
             pairs = zip(options, roots, strict=True)
-            options = [list(filter(usable, values)) or [_first(r)] for values, r in pairs]
+            options = [list(filter(usable, values)) or [first_of(r)] for values, r in pairs]
         first = [values[0] for values in options]
         complete = sized >= set(dimensions(first))  # else others say what is missing
         return chosen(options, dims.sizes, self.backend.machine, known) if complete else first
@@ -312,11 +312,11 @@ class Engine:
 
     def read(self, roots: Roots) -> list[str]:
         """The dimensions whose extents are needed to compute the roots."""
-        return dimensions(list(map(_value, roots)))
+        return dimensions(list(map(value_of, roots)))
 
     def options(self, roots: Roots, dims: ExtentBinding) -> list[list[Expr]]:
         """What may be computed for the roots: the cheapest at these sizes, then other ways."""
-        values = list(map(_values, roots))
+        values = list(map(values_of, roots))
         most = max([len(ways) for ways in values], default=0)
         others = [[ways[min(k, len(ways) - 1)] for ways in values] for k in range(most)]
         return [self._chosen(roots, dims), *others]
@@ -376,20 +376,3 @@ def _refuse_device(variables: Sequence[Declared], arrays: Sequence[Array]) -> No
                 f'{declared.name} is an array on a device; compile(backend="cupy") computes there, '
                 "array.get() copies it to the host"
             )
-
-
-def _value(root: Expr) -> Expr:
-    """What is computed: a derivative without its projection, anything else in its stable form."""
-    if isinstance(root, Derivative):
-        return simplify(root.inner) if root.as_written else root.inner
-    return simplify(root)
-
-
-def _first(root: Expr) -> Expr:
-    """What is computed, as it was found first."""
-    return root.first if isinstance(root, Derivative) and root.ways else _value(root)
-
-
-def _values(root: Expr) -> Sequence[Expr]:
-    """What may be computed: of a derivative, its value as several modes accumulate it."""
-    return root.ways(False) if isinstance(root, Derivative) and root.ways else (_value(root),)

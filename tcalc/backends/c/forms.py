@@ -40,8 +40,8 @@ _WHOLE = frozenset({
 })  # fmt: skip
 
 
-#: Entries of an array in another shape up to which they are copied: NumPy has them for nothing, but
-#: takes longer for a call.
+#: Entries of an array in another shape up to which they are copied: where they lie row by row NumPy
+#: has them for nothing, but takes longer for a call.
 MOVED = 1 << 14
 
 #: Kinds of which steps read integers, which are in range.
@@ -79,7 +79,7 @@ def expressible(plan: Plan, step: Step, integers: Collection[int]) -> bool:
     if step.kind == "kernel" and step.params[0].name in PACKED:
         return True
     if regroups(step):
-        return prod(step.shape) <= MOVED
+        return prod(step.shape) <= MOVED or plan.origin[step.args[0]] is VIEW
     if step.kind == "kernel" and step.params[0].name in PAIRWISE:
         return len(step.shape) == 2
     if step.kind in ("over", "kernel"):
