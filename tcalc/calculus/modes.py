@@ -42,7 +42,8 @@ class Accumulated:
     """
 
     def __init__(self, value: Expr, wrt: Sequence[Var], mode: str) -> None:
-        self._ends = ends(value, list(wrt))
+        self.wrt = list(wrt)
+        self._ends = ends(value, self.wrt)
         self.several = mode == "auto" and bool(value.ndim)
         if self.several and len(postorder([value])) > COMPARED:
             # of large graphs one mode is taken, as comparing takes the longest
@@ -62,7 +63,7 @@ class Accumulated:
         """
         if self._all is None:
             self._all = self._by_all_modes()
-        of_one = self._all[k :: len(self._ends.wrt)]
+        of_one = self._all[k :: len(self.wrt)]
         options = list({id(option): option for option in of_one}.values())
         return by_operations(options) if ranked and len(options) > 1 else options
 
