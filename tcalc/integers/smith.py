@@ -7,6 +7,7 @@ V; the last rows of U are the cokernel, the last columns of V the kernel, V S†
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from itertools import combinations, islice
 from operator import index
 
@@ -18,6 +19,8 @@ from .affine import Affine, Congruence, Constraint, Guard, Quotient
 Vector = tuple[int, ...]
 Matrix = tuple[Vector, ...]
 
+#: Matrices of which the normal form is kept.
+KEPT = 1024
 #: Subsets of the unknowns that are tried as free labels of a solution.
 MAX_CHOICES = 500
 
@@ -92,10 +95,17 @@ def smith_normal_form(matrix: Sequence[Sequence[int]], columns: int | None = Non
     >>> smith_normal_form([[2, 4], [6, 8]]).invariants
     (2, 4)
     """
-    s = [[index(a) for a in row] for row in matrix]
-    width = columns if columns is not None else len(s[0]) if s else 0
-    if any(len(row) != width for row in s):
-        raise ShapeError(f"rows of {sorted({len(row) for row in s})} entries, {width} expected")
+    rows = tuple([tuple([index(a) for a in row]) for row in matrix])
+    width = columns if columns is not None else len(rows[0]) if rows else 0
+    if any(len(row) != width for row in rows):
+        raise ShapeError(f"rows of {sorted({len(row) for row in rows})} entries, {width} expected")
+    return _smith(rows, width)
+
+
+@lru_cache(KEPT)
+def _smith(rows: Matrix, width: int) -> SmithForm:
+    """That of rows of this many entries; equations of one expression are often the same."""
+    s = [list(row) for row in rows]
     work = _Reduction(s, _identity(len(s)), _identity(len(s)), _identity(width), _identity(width))
     rank = 0
     while rank < min(len(s), width) and work.bring_pivot(rank):
@@ -285,6 +295,7 @@ def _reduced_basis(kernel: Matrix) -> Matrix:
     return tuple(tuple(sign * a for a in v) for sign, v in zip(signs, vectors, strict=True))
 
 
+@lru_cache(KEPT)
 def _free_unknowns(kernel: Matrix, unknowns: int) -> tuple[Vector, Matrix] | None:
     """Unknowns that determine all others over the integers, and the basis with units there."""
     for reverse in islice(combinations(range(unknowns)[::-1], len(kernel)), MAX_CHOICES):

@@ -124,20 +124,22 @@ def _embed_add(xp: CuPy, result: Result, params: Params, onto: AnyArray, a: AnyA
 _regions = lru_cache(1024)(regions)
 
 
-def _placed(xp: CuPy, params: Params, out: AnyArray, a: AnyArray) -> Iterator[tuple[Any, AnyArray]]:
-    """Places of a result, and the entries that come there."""
+def _placed(
+    xp: CuPy, params: Params, out: AnyArray, a: AnyArray
+) -> Iterator[tuple[AnyArray, AnyArray]]:
+    """Places of a result, as views, and the entries that come there."""
     counts, forms = params
     array = xp.broadcast_to(a, counts)
-    for target, source, order in _regions(counts, forms, out.shape):
-        yield target, array[source].transpose(order)
+    for region in _regions(counts, forms, out.shape):
+        yield region.of(out, xp.viewed), array[region.source].transpose(region.order)
 
 
 def _place(xp: CuPy, result: Result, params: Params, a: AnyArray) -> AnyArray:
     if slices(*params) > MANY:
         return KINDS["place"].reference(xp, result, params, a)
     out = xp.zeros(result.shape, result.dtype)
-    for target, entries in _placed(xp, params, out, a):
-        out[target] = entries
+    for place, entries in _placed(xp, params, out, a):
+        place[...] = entries
     return out
 
 
@@ -146,8 +148,8 @@ def _place_add(xp: CuPy, result: Result, params: Params, onto: AnyArray, a: AnyA
         return KINDS["place_add"].reference(xp, result, params, onto, a)
     out = xp.empty(result.shape, result.dtype)
     out[...] = onto
-    for target, entries in _placed(xp, params, out, a):
-        out[target] = out[target] + entries
+    for place, entries in _placed(xp, params, out, a):
+        place[...] = place + entries
     return out
 
 

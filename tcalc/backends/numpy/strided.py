@@ -8,9 +8,12 @@ from math import prod
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from ...plan.kinds.views import AffinePlace
 from ...plan.steps import Step
+from ...support.arrays import AnyArray
+from ...support.records import NamedTuple
 from ..host.slots import Run, Slots
 from .matrices import Maker
 
@@ -33,7 +36,7 @@ def _window(step: Step, dtype: np.dtype[Any]) -> Run:
             sum([c[k] * s for (_, c), s in zip(forms, array.strides, strict=True)])
             for k in range(len(shape))
         ]
-        v[o] = np.lib.stride_tricks.as_strided(array[corner], shape, strides, writeable=False)
+        v[o] = as_strided(array[corner], shape, strides, writeable=False)
 
     return strided
 
@@ -83,8 +86,8 @@ def _place(step: Step, dtype: np.dtype[Any]) -> Run:
     def run(v: Slots) -> None:
         out = v[o]
         array = whole(v[a], out.shape)
-        for target, source, order in pieces:
-            out[target] = array[source].transpose(order)
+        for region in pieces:
+            region.of(out)[...] = array[region.source].transpose(region.order)
 
     return run
 
@@ -99,8 +102,9 @@ def _place_add(step: Step, dtype: np.dtype[Any]) -> Run:
         array = whole(v[a], out.shape)
         if v[onto] is not out:
             np.copyto(out, v[onto])
-        for target, source, order in pieces:
-            out[target] += array[source].transpose(order)
+        for region in pieces:
+            entries = region.of(out)
+            entries += array[region.source].transpose(region.order)
 
     return run
 
@@ -127,14 +131,45 @@ def _broadcast(
     return whole
 
 
-#: Where in the result, where in the array, and the order of axes in which they agree.
-Region = tuple[tuple[Any, ...], tuple[Any, ...], tuple[int, ...]]
+#: ``strided(a, shape, strides)`` is a view of an array.
+Strided = Callable[..., Any]
+
+
+class Region(NamedTuple):
+    """Where entries of an array come to lie in a result.
+
+    Attributes
+    ----------
+    target : tuple
+        A key of the result.
+    labels : tuple of int
+        The labels of its axes then: of those that stand twice it is the diagonal.
+    source : tuple
+        A key of the array.
+    order : tuple of int
+        The array's axes in the order of the diagonal's.
+    """
+
+    target: tuple[Any, ...]
+    labels: tuple[int, ...]
+    source: tuple[Any, ...]
+    order: tuple[int, ...]
+
+    def of(self, out: AnyArray, strided: Strided = as_strided) -> AnyArray:
+        """The entries of a result, as a view."""
+        found = out[(*self.target, ...)]  # a view even where all keys are numbers
+        kept = tuple(dict.fromkeys(self.labels))
+        if len(kept) == len(self.labels):
+            return found
+        axes = [[k for k, other in enumerate(self.labels) if other == label] for label in kept]
+        shape = tuple([found.shape[k] for k, *_ in axes])
+        return strided(found, shape, tuple([sum([found.strides[k] for k in own]) for own in axes]))
 
 
 def regions(
     counts: Sequence[int], forms: Sequence[AffinePlace], shape: Sequence[int]
 ) -> list[Region]:
-    """Slices of the result and of the array that agree.
+    """Parts of the result and of the array that agree.
 
     Labels that stand together with another one on some axis are taken value by value, few of them
     and those with few values.
@@ -160,7 +195,7 @@ def _fixed(counts: Sequence[int], forms: Sequence[AffinePlace]) -> list[int]:
     fixed: set[int] = set()
     for k in sorted(range(len(counts)), key=lambda k: -counts[k]):
         axes = [c for _, c in forms if c[k]]
-        free = all(not any(c[j] for j in single) for c in axes) and len(axes) == 1
+        free = bool(axes) and all(not any(c[j] for j in single) for c in axes)
         (single if free else fixed).add(k)
     return sorted(fixed)
 
@@ -168,29 +203,31 @@ def _fixed(counts: Sequence[int], forms: Sequence[AffinePlace]) -> list[int]:
 def _piece(
     counts: Sequence[int], forms: Sequence[AffinePlace], shape: Sequence[int], at: dict[int, int]
 ) -> Region | None:
+    starts = [constant + sum([coefs[k] * v for k, v in at.items()]) for constant, coefs in forms]
+    free = [[k for k, c in enumerate(coefs) if c and k not in at] for _, coefs in forms]
+    ends = {k: (0, n - 1) for k, n in enumerate(counts) if k not in at}
+    for start, labels, (_, coefs), n in zip(starts, free, forms, shape, strict=True):
+        if not labels and not 0 <= start < n:
+            return None
+        for k in labels:
+            low, high = _inside(start, coefs[k], n, counts[k])
+            ends[k] = max(low, ends[k][0]), min(high, ends[k][1])
+    if any(low > high for low, high in ends.values()):
+        return None
     target: list[Any] = []
-    source: list[Any] = [at.get(k, slice(None)) for k in range(len(counts))]
-    order: list[int] = []
-    for (constant, coefs), n in zip(forms, shape, strict=True):
-        start = constant + sum([coefs[k] * value for k, value in at.items()])
-        free = [k for k, c in enumerate(coefs) if c and k not in at]
-        if not free:
-            if not 0 <= start < n:
-                return None
+    for start, labels, (_, coefs) in zip(starts, free, forms, strict=True):
+        if not labels:
             target.append(start)
             continue
-        (k,) = free
-        c = coefs[k]
-        low, high = _inside(start, c, n, counts[k])
-        if low > high:
-            return None
-        first, last = start + c * low, start + c * high
-        stop = last + (1 if c > 0 else -1)
-        target.append(slice(first, stop if stop >= 0 else None, c))
-        source[k] = slice(low, high + 1)
-        order.append(k)
-    ranks = sorted(order)
-    return tuple(target), tuple(source), tuple([ranks.index(k) for k in order])
+        (k,) = labels
+        c, (low, high) = coefs[k], ends[k]
+        stop = start + c * high + (1 if c > 0 else -1)
+        target.append(slice(start + c * low, stop if stop >= 0 else None, c))
+    order = [k for labels in free for k in labels]
+    kept = list(dict.fromkeys(order))
+    source = [at[k] if k in at else slice(ends[k][0], ends[k][1] + 1) for k in range(len(counts))]
+    ranks = sorted(kept)
+    return Region(tuple(target), tuple(order), tuple(source), tuple([ranks.index(k) for k in kept]))
 
 
 def _inside(start: int, c: int, n: int, count: int) -> tuple[int, int]:
