@@ -1,4 +1,4 @@
-"""Matrices that functions read from outside: identities, diagonals, and transposes of others."""
+"""Matrices that functions read from outside, and transposes of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import pytest
 
 import tcalc as tc
 from tcalc.graph.captures import Captures
-from tcalc.graph.nodes import Const, Einsum, postorder
 
 RNG = np.random.default_rng(0)
 Z, S, y = RNG.normal(size=(6, 3)), np.diag([2.0, 0.5, 3.0]), RNG.normal(size=6)
@@ -45,35 +44,6 @@ def test_derivatives_are_those_of_jax(model: Callable[[Any, Any], Any]) -> None:
         for made in (ours(lambda v: model(np, v)), tc.compile(ours(lambda v: model(np, v)))):
             for _ in range(2):
                 np.testing.assert_allclose(made(at), wanted, rtol=1e-10, atol=1e-12)
-
-
-def test_what_is_computed_says_so() -> None:
-    """No product with an identity, and one inverse of a symmetric matrix."""
-    v = tc.var("v", 2)
-    with Captures() as captures:
-        e = components(tc.numpy, v)
-    assert len(captures.arrays) == 2  # Z, and y
-    plan = tc.compile(tc.grad(e, v)).plan_for(v=(2,), **{c.name: c.shape for c in captures.arrays})
-    assert "cholesky" in str(plan).lower()
-
-
-@pytest.mark.parametrize(
-    ("array", "kind"),
-    [
-        (np.eye(3), "unit"), (np.eye(3, dtype=np.float32), "unit"), (np.diag([1.0, 2, 3]), "diag"),
-        (np.diag([1.0, 0, 3]), "full"), (np.zeros((3, 3)), "full"), (np.eye(3)[:2], "full"),
-        (np.diag([1.0, np.nan, 3]), "full"), (np.diag([np.inf, 1, 1]), "full"),
-        (np.eye(3) + np.eye(3, k=2), "full"), (np.ones((1, 1)), "full"), (np.eye(3, k=1), "full"),
-        (np.eye(3) + np.nan * np.eye(3, k=1), "full"), (np.array([[1, 0], [0, 1]]), "unit"),
-    ],
-)  # fmt: skip
-def test_constants(array: np.ndarray, kind: str) -> None:
-    e = tc.const(array)
-    leaves = [node for node in postorder([e]) if isinstance(node, Const)]
-    assert {"unit": [], "diag": [(3,)], "full": [array.shape]}[kind] == [c.shape for c in leaves]
-    assert (kind == "full") == isinstance(e, Const)
-    assert kind == "full" or (isinstance(e, Einsum) and len(set(e.out)) == 1)
-    np.testing.assert_array_equal(e(), array)
 
 
 def test_a_transpose_is_that_of_what_was_read() -> None:

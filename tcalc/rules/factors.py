@@ -24,6 +24,7 @@ from ..ops.matrix.cholesky import CHOLESKY, cholesky
 from ..ops.matrix.definite import inverse_definite, logdet_definite
 from ..ops.matrix.inverse import INV, inv, logdet
 from ..ops.matrix.triangular import TRI_INVERSE, lower_triangle, tri_inverse
+from .contracted import reaches
 from .facts import is_definite
 from .strategy import rule
 
@@ -73,7 +74,9 @@ def _contracted_pair(
 ) -> Expr | None:
     """Two equal factors contracted over one label, at `axis` of both, replaced by one matrix."""
     assert isinstance(e, Einsum)
-    for label in OpenedProduct(e).summed if e.summed else ():
+    if not e.summed or not any(reaches(arg, holds, (Einsum,), 1) for arg in e.args):
+        return None
+    for label in OpenedProduct(e).summed:
         whole = OpenedProduct(e)
         chosen = whole.places(label)
         if len(chosen) != 2:
@@ -120,6 +123,8 @@ def log_diagonal(
             else einsum([found], [word], e.out, e.coef, dict(enumerate(e.extents)))
         )
     if isinstance(inner, Add):
+        if not any(map(_reads_logarithm, inner.args)):
+            return None
         terms = distribute(e, {0: inner.args})
         halves = [log_diagonal(t, holds, made) for t in terms]
         if all(half is None for half in halves):
@@ -136,6 +141,15 @@ def log_diagonal(
     if not holds(factor) or axes != (*range(n), n, n) or read.out != tuple(range(n + 1)):
         return None
     return einsum([made(factor)], [word[:-1]], e.out, e.coef, dict(enumerate(e.extents)))
+
+
+def _reads_logarithm(e: Expr) -> bool:
+    """Is a term a logarithm, or a sum of some, under products of one operand?"""
+    while isinstance(e, Einsum) and len(e.args) == 1:
+        (e,) = e.args
+    if isinstance(e, Add):
+        return any(map(_reads_logarithm, e.args))
+    return isinstance(e, Apply) and e.op is TABLE["log"]
 
 
 def _log_diagonal(e: Expr) -> Expr | None:
