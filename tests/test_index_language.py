@@ -17,7 +17,7 @@ from tests.index_random import Maker
 PAPER = "f[i,j] = exp(-sum[k=0..4]((a[i,k] + b[j,k])^2 * c[i,i] + d[i+k]^3))"
 SHAPES = {"a": (3, 5), "b": (4, 5), "c": (3, 3), "d": (8,)}
 MODES = ("auto", "forward", "reverse", "cross-country")
-BATCHES, EACH = 20, 20
+BATCHES, EACH = 14, 20
 
 
 # --- the example of the paper ---------------------------------------------------------------------

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TypeGuard
 
-from ..graph.nodes import Apply, Einsum, Expr, Var, postorder
+from ..graph.nodes import Einsum, Expr, Var, postorder
 from ..graph.normal import einsum
-from ..ops.reshape import MERGE, regrouped
+from ..ops.reshape import merges, regrouped
 from ..support.records import NamedTuple
 
 
@@ -38,11 +37,7 @@ class Ends(NamedTuple):
 
     def back(self, k: int, e: Expr) -> Expr:
         """The derivative of the value by leaf k as the one that is wanted by variable k."""
-        leaf = self.leaves[k]
-        if merges(leaf):
-            (v,), (core, target) = leaf.args, leaf.params
-            first = v.ndim - core
-            e = regrouped(e, self.value.ndim + first, target, v.shape[first:])
+        e = apart(e, self.value.ndim, self.leaves[k])
         for inner, node in pairwise(self.around):
             e = _around(e, inner, node)
         return e
@@ -89,8 +84,13 @@ def _around(e: Expr, inner: Expr, node: Expr) -> Expr:
     return einsum([e], [(*node.labels[0], *rest)], (*node.out, *rest), node.coef)
 
 
-def merges(e: Expr) -> TypeGuard[Apply]:
-    return isinstance(e, Apply) and e.op is MERGE
+def apart(e: Expr, axis: int, read: Expr) -> Expr:
+    """A derivative by what reads another array, from `axis` on, with the axes of that array."""
+    if not merges(read):
+        return e
+    (arg,), (core, target) = read.args, read.params
+    first = arg.ndim - core
+    return regrouped(e, axis + first, target, arg.shape[first:])
 
 
 def _read(v: Var, readers: Sequence[Expr]) -> Expr:

@@ -26,13 +26,13 @@ from ..graph.normal import add, bare, einsum
 from ..graph.operators import Loop
 from ..graph.products import LabelledExpr, indicates
 from ..integers.affine import Constraint
-from ..ops.reshape import regrouped
+from ..ops.reshape import merges
 from ..plan.lowering.spellings import summed_inside
 from ..rules.distances import by_differences
 from ..rules.strategy import simplify
 from ..support.machine import Machine
 from ..support.records import NamedTuple
-from .merged_ends import merges
+from .merged_ends import apart
 from .modes import COMPARED
 from .transforms import derivative
 
@@ -121,7 +121,7 @@ def _other(
     parts = {name: _parts(value, v, sizes, scope) for name, v in wrt.items()}
     split: dict[int, Expr] = {}
     for part in [part for own in parts.values() for part in own]:
-        split[id(part.entries)] = _apart(part.variable, 0, part.read)
+        split[id(part.entries)] = apart(part.variable, 0, part.read)
         split[id(part.read)] = part.variable
     if value is origin and all(
         isinstance(part.read, Var) for own in parts.values() for part in own
@@ -184,15 +184,6 @@ def _merged_alone(e: Expr, readers: Sequence[Expr]) -> Expr:
     return merged[0] if len(merged) == 1 else e
 
 
-def _apart(block: Expr, axis: int, read: Expr) -> Expr:
-    """The block with a part's axes, from `axis` on, as the variable has them."""
-    if not merges(read):
-        return block
-    (arg,), (core, target) = read.args, read.params
-    first = arg.ndim - core
-    return regrouped(block, axis + first, target, arg.shape[first:])
-
-
 def _start(e: Expr) -> int:
     """How far from its beginning a part reads a variable."""
     guards = [guard for op in e.args if indicates(op) for guard in op.params[1]]
@@ -249,7 +240,7 @@ def _placed(block: Expr, leading: int, parts: Sequence[_Part]) -> Expr:
     """A block by parts of variables as one by the variables: zeros around it."""
     axis = leading
     for part in parts:
-        block = _apart(block, axis, part.read)
+        block = apart(block, axis, part.read)
         axis += part.entries.ndim
     word = list(range(block.ndim))
     out = word[:leading]

@@ -12,7 +12,7 @@ from math import prod
 from typing import Any
 
 from ..graph.extents import ONE, Coef, Extent, Shape, extent_of, sum_of
-from ..graph.nodes import Apply, Einsum, Expr, Labels, Permutation
+from ..graph.nodes import Einsum, Expr, Labels, Permutation
 from ..graph.normal import add, einsum
 from ..graph.products import (
     LabelledExpr,
@@ -24,7 +24,7 @@ from ..graph.products import (
     selects,
     split_coef,
 )
-from ..ops.reshape import MERGE, merged_places, unmerged
+from ..ops.reshape import merged_places, merges, unmerged
 from ..support.records import NamedTuple
 from .bands import Table, banded
 
@@ -136,7 +136,7 @@ def opened_merges(e: Expr) -> Expr:
 
 
 def _is_merge(e: Expr) -> bool:
-    return isinstance(e, Apply) and e.op is MERGE and len(e.params[1]) == 1
+    return merges(e) and len(e.params[1]) == 1
 
 
 class _TabledContraction(NamedTuple):

@@ -7,7 +7,7 @@ n*i+j. The map is linear, and free where plans run it; `rules.merges` takes it o
 from __future__ import annotations
 
 from itertools import permutations
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -62,6 +62,11 @@ MERGE = linear(
 )  # fmt: skip
 
 
+def merges(e: Expr) -> TypeGuard[Apply]:
+    """Are the last axes of e those of its operand, merged or split?"""
+    return isinstance(e, Apply) and e.op is MERGE
+
+
 def merged(e: Expr, count: int, target: Shape) -> Expr:
     """The last axes of e, as many as `count`, in another shape; merges of merges are one."""
     shape = e.shape[e.ndim - count :]
@@ -69,7 +74,7 @@ def merged(e: Expr, count: int, target: Shape) -> Expr:
         return e
     if isinstance(e, Einsum) and is_number(e):
         return filled(e.coef, (*e.shape[: e.ndim - count], *target))
-    if isinstance(e, Apply) and e.op is MERGE and len(e.params[1]) == count:
+    if merges(e) and len(e.params[1]) == count:
         return merged(e.args[0], e.params[0], target)
     return apply(MERGE, e, params=(count, target))
 

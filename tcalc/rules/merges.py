@@ -17,7 +17,7 @@ from ..ops.arithmetic import sum
 from ..ops.elementwise import exp, sin
 from ..ops.indexing import getitem
 from ..ops.reductions import LOGSUMEXP, MAX, MIN, NORM2, PROD, arange
-from ..ops.reshape import MERGE, merged, merged_places, regrouped, reshape
+from ..ops.reshape import MERGE, merged, merged_places, merges, regrouped, reshape
 from .strategy import rule
 
 MERGES = "merged axes"
@@ -25,7 +25,7 @@ MERGES = "merged axes"
 
 def _to_one(e: Expr) -> Shape:
     """The extents of the axes that e merges into its last one; none where it does not."""
-    if isinstance(e, Apply) and e.op is MERGE and len(e.params[1]) == 1 and e.params[0] > 1:
+    if merges(e) and len(e.params[1]) == 1 and e.params[0] > 1:
         (arg,) = e.args
         return arg.shape[arg.ndim - e.params[0] :]
     return ()
@@ -136,12 +136,12 @@ def _rejoined(e: Expr) -> Expr | None:
     """
     assert isinstance(e, Einsum)
     for op, word in zip(e.args, e.labels, strict=True):
-        if not isinstance(op, Apply) or op.op is not MERGE or op.params[0] != 1:
+        if not merges(op) or op.params[0] != 1:
             continue
         last = op.ndim - len(op.params[1])
         own, extent = word[last:], op.args[0].shape[-1]
         alike = [
-            a.args[0] if isinstance(a, Apply) and a.op is MERGE and a.args[0].shape[-1] == extent
+            a.args[0] if merges(a) and a.args[0].shape[-1] == extent
             and a.params[0] == 1 and w[-len(own) :] == own and not set(w[: -len(own)]) & set(own)
             else None
             for a, w in zip(e.args, e.labels, strict=True)
