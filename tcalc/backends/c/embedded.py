@@ -5,7 +5,7 @@ Loops that take long, or much memory, are functions of their own, which Python l
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from math import prod
 from typing import Any
 
@@ -13,6 +13,8 @@ import numpy as np
 
 from ...plan.steps import BUFFER, CONST, Plan, Step
 from ...support.arrays import Array
+from .frames import Frame
+from .held import HeldStep
 from .loop_layout import LoopStates, Whole
 from .loop_memory import LoopMemory, asking
 from .loop_text import LEFT, InnerLoop
@@ -22,14 +24,8 @@ from .loops import PAUSE, cost_of
 MOST_BYTES = 1 << 22
 
 
-class EmbeddedLoop:
-    """A loop as a step of a function.
-
-    Attributes
-    ----------
-    bytes : int
-        Of its memory.
-    """
+class EmbeddedLoop(HeldStep):
+    """A loop as a step of a function."""
 
     def __init__(self, plan: Plan, step: Step, dtype: np.dtype[Any]) -> None:
         self._step, self._whole = step, Whole(dtype)
@@ -47,17 +43,14 @@ class EmbeddedLoop:
         self.bytes = self._whole.bytes
 
     def memory(self) -> LoopMemory:
-        """For one workspace."""
         return LoopMemory(self._whole, self._states)
 
-    def text(self, arrays: Mapping[int, Array], number: int) -> str:
-        """It in C, which returns this number where Python has an error."""
-        body = self._loop.text([arrays[a] for a in self._step.args])
-        w = f"char *w = w{self._step.out};"
+    def text(self, frame: Frame, given: Sequence[Array], number: int) -> str:
+        body = self._loop.text(given)
+        w = f"char *w = (char *)p{self._step.out};"
         return "\n".join(["{", w, self._asking, body.replace(LEFT, f"return {number};"), "}"])
 
     def failed(self, memory: LoopMemory) -> BaseException:
-        """The error that C has returned for."""
         return memory.answers.failed(self._loop.count)
 
 

@@ -57,8 +57,13 @@ def tileable(plan: Plan, loop: TiledLoop, integers: Collection[int]) -> bool:
     )
 
 
-def expressible(plan: Plan, step: Step, integers: Collection[int]) -> bool:
-    """Has the step a form in C, for arrays that lie as most do, those of integers being known?"""
+def expressible(
+    plan: Plan, step: Step, integers: Collection[int], held: Collection[int] = ()
+) -> bool:
+    """Has the step a form in C, for arrays that lie as most do?
+
+    Slots of integers are known, and those of LU factors that functions share.
+    """
     if not all(prod(plan.shapes[a]) for a in (step.out, *step.args)):
         return False
     if step.out in integers:
@@ -72,9 +77,11 @@ def expressible(plan: Plan, step: Step, integers: Collection[int]) -> bool:
     if step.kind == "kernel" and step.params[0].name in (REDUCTIONS | SHARES):
         return not any(isinstance(n, int) and n < 1 for n in step.params[1:])
     if step.kind == "finish":
-        return step.params[0].name in OF_FACTORS
+        return step.params[0].name in OF_FACTORS or step.args[0] in held
+    if step.kind == "solve" and step.params[1]:
+        return step.args[0] in held
     general = step.kind == "kernel" and step.params[0].name in GENERAL - OF_FACTORS
-    if general or (step.kind == "solve" and not step.params[1]):
+    if general or step.kind == "solve":
         return plan.shapes[step.args[0]][-1] <= FEW_ROWS
     if step.kind == "kernel" and step.params[0].name in PACKED:
         return True

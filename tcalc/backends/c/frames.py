@@ -37,6 +37,8 @@ class Frame:
         Is it a step of a loop?
     computed : iterable of Step
         Those of this function, whose results have memory of their own.
+    held : collection of int
+        Slots that are no single arrays.
     """
 
     def __init__(
@@ -48,8 +50,9 @@ class Frame:
         places: Mapping[int, Any] | None = None,
         in_steps: bool = False,
         computed: Iterable[Step] = (),
+        held: Collection[int] = (),
     ) -> None:
-        self.plan, self.arrays = plan, arrays
+        self.plan, self.arrays, self.held = plan, arrays, held
         self.cleared, self.adding, self.places = cleared, adding, places or {}
         self._in_steps = in_steps
         self._computed = {step.out for step in computed}

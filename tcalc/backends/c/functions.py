@@ -15,9 +15,8 @@ from ...plan.steps import Step
 from ...support.records import NamedTuple
 from ..host.slots import Run, Slots
 from ..host.workspaces import Workspaces
-from .embedded import EmbeddedLoop
 from .frames import Frame, StridedArray
-from .loop_memory import LoopMemory
+from .held import HeldStep, Memory
 from .objects import HEAD, INTEGER, spelled
 from .outlining import marked
 from .rows import in_vectors
@@ -49,7 +48,7 @@ class Addresses:
     ----------
     table : int
         Where the number of threads stands and, behind it, addresses of the arrays that stay, and
-        of the memory of loops.
+        of memory for what is no single array.
     given : ctypes array
         Addresses of the array objects that come with a call.
     objects : int
@@ -57,10 +56,10 @@ class Addresses:
     """
 
     def __init__(
-        self, threads: int, arrays: Sequence[np.ndarray], come: int, loops: Sequence[LoopMemory]
+        self, threads: int, arrays: Sequence[np.ndarray], come: int, held: Sequence[Memory]
     ) -> None:
-        places = [a.ctypes.data for a in arrays] + [loop.address for loop in loops]
-        self._kept = np.array([threads, *places], np.uintp), arrays, loops
+        places = [a.ctypes.data for a in arrays] + [memory.address for memory in held]
+        self._kept = np.array([threads, *places], np.uintp), arrays, held
         self.table: int = self._kept[0].ctypes.data
         self.given = (ctypes.c_void_p * come)()
         self.objects = ctypes.addressof(self.given)
@@ -131,10 +130,8 @@ class CFunction(ABC):
         """Of the arrays that stay, for one workspace."""
         return self._addresses([slots[k] for k in self.used.stay])
 
-    def _addresses(
-        self, arrays: Sequence[np.ndarray], loops: Sequence[LoopMemory] = ()
-    ) -> Addresses:
-        return Addresses(self.workspaces.threads, arrays, len(self.used.come), loops)
+    def _addresses(self, arrays: Sequence[np.ndarray], held: Sequence[Memory] = ()) -> Addresses:
+        return Addresses(self.workspaces.threads, arrays, len(self.used.come), held)
 
     def called(self, compute: Compute, v: Slots, start: int = 0) -> int:
         """What C returns: 0, or the number of the step that is left to Python."""
@@ -246,9 +243,9 @@ class CompiledSteps(CFunction):
         Bytes that are dropped after it, of results that it could have dropped.
     """
 
-    def __init__(self, workspaces: Workspaces, embedded: Mapping[int, EmbeddedLoop]) -> None:
+    def __init__(self, workspaces: Workspaces, held: Mapping[int, HeldStep]) -> None:
         super().__init__(workspaces)
-        self._embedded = embedded
+        self._held = held
         self.before: list[Run] = []
         self.after: list[Run] = []
         self.new: set[int] = set()
@@ -263,20 +260,22 @@ class CompiledSteps(CFunction):
         return better or len(self.steps) > 1
 
     @property
-    def loops(self) -> dict[int, EmbeddedLoop]:
-        """The steps that are loops, by slot."""
-        return {s.out: self._embedded[s.out] for s in self.steps if s.out in self._embedded}
+    def held(self) -> dict[int, HeldStep]:
+        """Its steps with results that are no single arrays, by slot, and those of others."""
+        slots = [a for step in self.steps for a in (*step.args, step.out)]
+        return {slot: self._held[slot] for slot in slots if slot in self._held}
 
     @property
     def bytes(self) -> int:
-        return sum([loop.bytes for loop in self.loops.values()])
+        made = [self._held[step.out] for step in self.steps if step.out in self._held]
+        return sum([step.bytes for step in made])
 
     def slots(self) -> set[int]:
-        return super().slots().difference(self._embedded)
+        return super().slots().difference(self._held)
 
     def addresses(self, slots: Slots) -> Addresses:
-        """Of the arrays that stay, and of loops' memory, for one workspace."""
-        return self._addresses([slots[k] for k in self.used.stay], [slots[k] for k in self.loops])
+        """Of the arrays that stay, and of what is no single array, for one workspace."""
+        return self._addresses([slots[k] for k in self.used.stay], [slots[k] for k in self.held])
 
     def run(self, v: Slots) -> None:
         compute = self.compute(v)
@@ -287,8 +286,10 @@ class CompiledSteps(CFunction):
         done = self.called(compute, v)
         while done:
             step = self.steps[done - 1]
-            if step.out in self._embedded:
-                self._failed(self._embedded[step.out].failed(v[step.out]), step)
+            made = self._held.get(step.out)
+            error = made.failed(v[step.out]) if made else None
+            if error is not None:
+                self._failed(error, step)
             self._step(v, done - 1)
             done = self.called(compute, v, done)
 
@@ -309,7 +310,7 @@ class CompiledSteps(CFunction):
             self._closures[number](v)
         except np.linalg.LinAlgError as error:
             self._failed(error, step)
-        if step.out in self._embedded:
+        if step.out in self._held:
             held.take(v[step.out])
         elif v[step.out] is not held:
             held[...] = v[step.out]
@@ -317,7 +318,7 @@ class CompiledSteps(CFunction):
 
     def text(self, arrays: Mapping[int, np.ndarray], v: Slots) -> str | None:
         known = {slot: self.array(a) for slot, a in arrays.items()}
-        frame = Frame(self.plan, known, self.new, computed=self.steps)
+        frame = Frame(self.plan, known, self.new, computed=self.steps, held=self._held)
         numbers = {step.out: k for k, step in enumerate(self.steps, 1)}
 
         def left(step: Step) -> str:
@@ -327,13 +328,14 @@ class CompiledSteps(CFunction):
         shared = Shared(self.spelled)
         source = Source(frame, self.dtype.char, left, shared)
         for step in self.steps:
-            loop = self._embedded.get(step.out)
-            if loop is None:
+            made = self._held.get(step.out)
+            if made is None:
                 source.add(step)
             else:
-                source.call(step, loop.text(arrays, numbers[step.out]))
+                given = [arrays[a] for a in step.args]
+                source.call(step, made.text(frame, given, numbers[step.out]))
         body = source.body(read_by_others(self.plan), self.nest)
         first = 1 + len(self.used.stay)
-        memory = [f"char *w{k} = table[{n}];" for n, k in enumerate(self.loops, first)]
+        memory = [f"real *p{k} = (void *)table[{n}];" for n, k in enumerate(self.held, first)]
         whole = "\n".join([*memory, f"switch (start) {{ case 0:;\n{body}\n}}"])
         return self.whole(whole, "p", shared, v)

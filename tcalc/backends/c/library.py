@@ -32,8 +32,8 @@ from .sharing import NAME
 #: Parts of one text, of which later ones use earlier ones.
 C_SOURCES = (
     "blas.c", "pieces.c", "vectors.c", "products.c", "together.c", "triangles.c", "parted.c",
-    "definite.c", "congruences.c", "halves.c", "general.c", "factors.c", "distances.c",
-    "crossed.c", "correlations.c", "columns.c",
+    "definite.c", "congruences.c", "halves.c", "factors.c", "lu.c", "general.c",
+    "distances.c", "crossed.c", "correlations.c", "columns.c",
 )  # fmt: skip
 #: What entries of doubles are made of, where a product and a sum are one instruction.
 _EXPONENTIALS = f"""
@@ -48,7 +48,7 @@ ROUTINES = (
 )  # fmt: skip
 #: Functions of BLAS and of LAPACK in the order in which the routines take them.
 BLAS = ("gemm", "gemv", "syrk")
-LAPACK = ("geqrf", "orgqr", "syevd")
+LAPACK = ("geqrf", "orgqr", "syevd", "getrf", "getrs", "getri")
 #: Rows of square products that are measured, and how many more multiplications behave alike.
 TRIED, BEYOND = (160, 480), 10.0
 

@@ -8,10 +8,11 @@ import numpy as np
 
 from ...support.arrays import Array
 from .asked import ASK, Answers
+from .held import Memory
 from .loop_layout import LoopStates, Place, Whole
 
 
-class LoopMemory:
+class LoopMemory(Memory):
     """Constants are there from the start, and what C asks Python with.
 
     Parameters
@@ -54,10 +55,9 @@ class LoopMemory:
     def __getitem__(self, number: int) -> Array:
         return self._parts[number]
 
-    def take(self, results: Sequence[Array]) -> None:
-        """Outputs of the loop that something else has made."""
+    def take(self, made: Sequence[Array]) -> None:
         for number, part in self._parts.items():
-            part[...] = results[number]
+            part[...] = made[number]
 
 
 def asking(whole: Whole) -> str:

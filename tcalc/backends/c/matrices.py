@@ -218,6 +218,8 @@ def _general(frame: Frame, step: Step) -> str:
     op, a = step.params[0], step.args[0]
     if op.name not in GENERAL:
         return ""
+    if a in frame.held:
+        return f"if ({op.name}_lu(p{a}, p{step.out}, {frame.plan.shapes[a][-1]})) {{ FAIL; }}"
     found, out = frame.arrays[a], frame.arrays[step.out]
     lead, (r, c) = found.shape[:-2], found.strides[-2:]
     starts = [
@@ -228,7 +230,7 @@ def _general(frame: Frame, step: Step) -> str:
     return checked(lead, call)
 
 
-def _pair(frame: Frame, step: Step) -> str:
+def pair(frame: Frame, step: Step) -> str:
     """A row with two results of each matrix, one behind the other."""
     (a,), (op, *params) = step.args, step.params
     if op.name not in PAIRS:
@@ -295,7 +297,7 @@ CALLS: dict[str, Callable[[Frame, Step], str]] = {
     "matmul": _matmul,
     "over": _over,
     "kernel": _kernel,
-    "kernels": _pair,
+    "kernels": pair,
     "embed": _embed,
     "embed_add": _embed_add,
     "finish": _general,

@@ -25,10 +25,11 @@ from ..numpy.program import Units, numpy_closures
 from ..numpy.program import bind as bound_to_numpy
 from ..numpy.tiles import tiled
 from .compiler import command
-from .embedded import EmbeddedLoop, embedded
+from .embedded import embedded
 from .entries import Entries
 from .forms import expressible, tileable
 from .functions import CFunction, CompiledSteps
+from .held import HeldStep, held
 from .loops import Loops
 from .objects import check_addresses
 from .pool import single
@@ -54,6 +55,7 @@ def bind(
 ) -> HostProgram:
     """The plan as functions of C, between steps that NumPy does."""
     loops, inside = Loops(dtype, together()), embedded(plan, dtype)
+    kept = {**inside, **held(plan, dtype)}
 
     def sweep(step: Step) -> Sweep:
         """What runs a loop apart from other steps."""
@@ -63,7 +65,7 @@ def bind(
 
     closures = numpy_closures(dtype, sweep, _beside_threads if threads > 1 else None)
     workspaces = Workspaces(plan, dtype, False, closures, threads)
-    runs = CompiledRuns(workspaces, Units(workspaces), together(), inside)
+    runs = CompiledRuns(workspaces, Units(workspaces), together(), kept)
     program = HostProgram(workspaces, runs)
     program.entries = runs.entries()
     return program
@@ -94,7 +96,7 @@ def available() -> None:
 class CompiledRuns:
     """Runs of steps as functions; `others` binds what has no form in C.
 
-    Loops `inside` are steps of functions, by slot.
+    Steps of functions that are `held`, by slot, have results that are no single arrays.
     """
 
     def __init__(
@@ -102,9 +104,9 @@ class CompiledRuns:
         workspaces: Workspaces,
         others: Binder,
         together: Together,
-        inside: Mapping[int, EmbeddedLoop],
+        held: Mapping[int, HeldStep],
     ) -> None:
-        self._inside = inside
+        self._held = held
         self._workspaces, self._others, self._together = workspaces, others, together
         self._integers = workspaces.plan.integral
         self._open: CompiledSteps | None = None
@@ -123,7 +125,7 @@ class CompiledRuns:
         plan = self._workspaces.plan
         if isinstance(unit, TiledLoop):
             return self._loop(unit)
-        if unit.out in self._inside or expressible(plan, unit, self._integers):
+        if unit.out in self._held or expressible(plan, unit, self._integers, self._held):
             return self._compiled(unit)
         found, view = self._others.runs(unit), plan.origin[unit.out] is VIEW
         self._alone = self._alone and (view or not found)
@@ -152,10 +154,10 @@ class CompiledRuns:
     def _compiled(self, step: Step) -> list[Run]:
         full = self._open is None or len(self._open.steps) >= MOST
         found = self.finish() if full else []
-        part = self._open = self._open or CompiledSteps(self._workspaces, self._inside)
+        part = self._open = self._open or CompiledSteps(self._workspaces, self._held)
         plan, lives = self._workspaces.plan, self._workspaces.lives
-        if step.out in self._inside:
-            self._workspaces.hold(step.out, self._inside[step.out].memory)
+        if step.out in self._held:
+            self._workspaces.hold(step.out, self._held[step.out].memory)
         elif plan.origin[step.out] is RESULT:
             dtype = part.kind(step.out)
             part.before.append(allocation(step.out, plan.shapes, (), np.empty, dtype))
@@ -170,7 +172,7 @@ class CompiledRuns:
 
     def drop(self, slots: Sequence[int]) -> list[Run]:
         part, plan = self._open, self._workspaces.plan
-        slots = [slot for slot in slots if plan.owner[slot] not in self._inside]
+        slots = [slot for slot in slots if plan.owner[slot] not in self._held]
         if part is None:
             return self._others.drop(slots)
         part.after.append(dropped(slots))

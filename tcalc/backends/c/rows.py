@@ -279,8 +279,9 @@ ROUTINES = frozenset(
 )
 #: Rows that have a function of one square matrix; those of factors only want the factor.
 GENERAL = frozenset({"inv", "logdet", "det", "det_sign", "adj", "logdet_definite"})
-#: Rows of such matrices for which a call of LAPACK takes longer.
-FEW_ROWS = 16
+#: Rows of general matrices, and of those whose factors are several arrays, for which a call from
+#: Python is no small part of the time. Large problems have better forms there.
+FEW_ROWS = 64
 OF_FACTORS = frozenset({"logdet_definite"})
 #: Rows of which an entry is made of two operands' rows, by a function of both matrices.
 PAIRWISE = frozenset({"squared_distances"})

@@ -20,8 +20,11 @@ def _trisolve(frame: Frame, step: Step) -> str:
 
 def _solve(frame: Frame, step: Step) -> str:
     (a, b), (transposed, _) = step.args, step.params
-    r, c = frame.arrays[a].strides[::-1] if transposed else frame.arrays[a].strides
     n, columns = (*frame.shape(step), 1)[:2]
+    if a in frame.held:
+        call = f"solve_lu(p{a}, {int(transposed)}, p{step.out}, {n}, {columns})"
+        return f"{frame.copied(b, step)} if ({call}) {{ FAIL; }}"
+    r, c = frame.arrays[a].strides[::-1] if transposed else frame.arrays[a].strides
     call = f"solve_general(p{a}, {r}, {c}, p{step.out}, {n}, {columns})"
     return f"{frame.copied(b, step)} if ({call}) {{ FAIL; }}"
 

@@ -83,6 +83,7 @@ void *const tcalc_routines[] = {
     product, product_of_step, product_half, symmetric_square, solve_lower, congruence, cholesky,
     cholesky_pullback,
     eigen_gaps_close, column_signs, inverse_definite, tri_inverse, identities,
+    lu, solve_lu, inv_lu, logdet_lu, det_lu, det_sign_lu,
     solve_general, inv, logdet, det, det_sign, adj, logdet_definite,
     eigh, lq, squared_distances, weighted, crossed, by_columns, columns_of,
     windows_over_few, windows_over_many,

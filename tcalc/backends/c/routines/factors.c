@@ -7,13 +7,20 @@ static void (*orgqr_)(const int *, const int *, const int *, real *, const int *
                       real *, const int *, int *);
 static void (*syevd_)(const char *, const char *, const int *, real *, const int *, real *, real *,
                       const int *, int *, const int *, int *);
+static void (*getrf_)(const int *, const int *, real *, const int *, int *, int *);
+static void (*getrs_)(const char *, const int *, const int *, const real *, const int *,
+                      const int *, real *, const int *, int *);
+static void (*getri_)(const int *, real *, const int *, const int *, real *, const int *, int *);
 
-/* geqrf, orgqr and syevd of the precision of `real`. */
+/* Functions of the precision of `real`, in the order in which the library is given them. */
 void tcalc_give_lapack(void **found)
 {
     memcpy(&geqrf_, found + 0, sizeof geqrf_);
     memcpy(&orgqr_, found + 1, sizeof orgqr_);
     memcpy(&syevd_, found + 2, sizeof syevd_);
+    memcpy(&getrf_, found + 3, sizeof getrf_);
+    memcpy(&getrs_, found + 4, sizeof getrs_);
+    memcpy(&getri_, found + 5, sizeof getri_);
 }
 
 /* Eigenvalues w and, as columns of v, eigenvectors of (A + A')/2. */

@@ -1,5 +1,5 @@
-/* General matrices: LU factors with exchanged rows, and what is made of them. Works on what products.c
-   has. Small ones only: for others LAPACK is faster. */
+/* General matrices: LU factors with exchanged rows, and what is made of them. Works on what lu.c has.
+   Small ones are factored here: for others LAPACK is faster. */
 
 /* P A = L U over A, row by row; `rows` says which rows were exchanged, `odd` whether an odd number
    was. A column of zeros is passed over, so that U has a zero on its diagonal. */
@@ -38,14 +38,22 @@ static void lu_of(const real *a, long ar, long ac, real *held, long n, long *row
     lu_over(held, n, rows, odd);
 }
 
-/* x := A⁻¹ x, of which r columns; 1 if A is singular or larger than MATRIX. */
+static int solve_by_lapack(const real *a, long ar, long ac, real *x, long n, long r)
+{
+    real *held = new_lu(a, ar, ac, n);
+    int failed = !held || solve_lu(held, 0, x, n, r);
+    free(held);
+    return failed;
+}
+
+/* x := A⁻¹ x, of which r columns; 1 if A is singular. */
 static int solve_general(const real *a, long ar, long ac, real *x, long n, long r)
 {
     real lu[MATRIX * MATRIX];
     long rows[MATRIX];
     int odd;
     if (n > MATRIX)
-        return 1;
+        return solve_by_lapack(a, ar, ac, x, n, r);
     lu_of(a, ar, ac, lu, n, rows, &odd);
     for (long k = 0; k < n; k++)
         if (!(lu[k * (n + 1)] != 0))
@@ -73,33 +81,31 @@ static int solve_general(const real *a, long ar, long ac, real *x, long n, long 
 /* out = A⁻¹. */
 static int inv(const real *a, long ar, long ac, real *out, long n)
 {
+    if (n > MATRIX) {
+        real *held = new_lu(a, ar, ac, n);
+        int failed = !held || inv_lu(held, out, n);
+        free(held);
+        return failed;
+    }
     for (long i = 0; i < n; i++)
         for (long j = 0; j < n; j++)
             out[i * n + j] = i == j;
     return solve_general(a, ar, ac, out, n, n);
 }
 
-/* What is asked of a determinant: its sign is a number where it is too large or too small for one. */
-enum part { ALL, SIGN, LOGARITHM };
-
-/* *out = a part of det A, of its logarithm that of |det A|, -INFINITY where that is 0; 1 if A is
-   larger than MATRIX. */
 static int determinant(const real *a, long ar, long ac, real *out, long n, enum part asked)
 {
-    real lu[MATRIX * MATRIX], found = asked == LOGARITHM ? 0 : 1;
+    real lu[MATRIX * MATRIX];
     long rows[MATRIX];
     int odd;
-    if (n > MATRIX)
-        return 1;
-    lu_of(a, ar, ac, lu, n, rows, &odd);
-    for (long k = 0; k < n; k++) {
-        real x = lu[k * (n + 1)];
-        if (asked == LOGARITHM)
-            found += F(log)(F(fabs)(x));
-        else
-            found *= asked == ALL ? x : x > 0 ? 1 : x < 0 ? -1 : x;
+    if (n > MATRIX) {
+        real *held = new_lu(a, ar, ac, n);
+        int failed = !held || determinant_lu(held, out, n, asked);
+        free(held);
+        return failed;
     }
-    *out = odd && asked != LOGARITHM ? -found : found;
+    lu_of(a, ar, ac, lu, n, rows, &odd);
+    *out = diagonal_part(lu, n, odd, asked);
     return 0;
 }
 
