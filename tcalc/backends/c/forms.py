@@ -12,10 +12,10 @@ from .rows import (
     GENERAL,
     OF_FACTORS,
     PACKED,
-    PAIRS,
     PAIRWISE,
     REDUCTIONS,
     ROUTINES,
+    SEVERAL,
     SHARES,
 )
 from .rows import entry as written_entry
@@ -89,9 +89,9 @@ def expressible(
         return prod(step.shape) <= MOVED or plan.origin[step.args[0]] is VIEW
     if step.kind == "kernel" and step.params[0].name in PAIRWISE:
         return len(step.shape) == 2
-    if step.kind in ("over", "kernel"):
-        return step.params[0].name in ROUTINES
-    return step.kind == "into" and spread(step) is not None
+    if spread(step) is not None:
+        return True
+    return step.kind in ("over", "kernel") and step.params[0].name in ROUTINES
 
 
 def in_loops(step: Step) -> bool:
@@ -102,7 +102,7 @@ def in_loops(step: Step) -> bool:
         name = step.params[0].name
         return name in GENERAL and (step.kind == "finish" or name not in OF_FACTORS)
     if step.kind == "kernels":
-        return step.params[0].name in PAIRS
+        return step.params[0].name in SEVERAL
     if step.kind == "correlate":
         return step.flops <= FEW_PRODUCTS
     return step.kind in MOVES or step.kind in ("factor", "gram", "solve")

@@ -15,8 +15,8 @@ import numpy as np
 from ...plan.steps import Plan, Step
 from ...support.arrays import Array, Sizes
 from .frames import Frame
-from .matrices import pair
-from .rows import FEW_ROWS, PAIRS
+from .matrices import several
+from .rows import FEW_ROWS, SEVERAL
 
 
 class Memory(ABC):
@@ -96,7 +96,7 @@ class SeveralResults(HeldStep):
         return SeveralArrays(self._shapes, self._dtype)
 
     def text(self, frame: Frame, given: Sequence[Array], number: int) -> str:
-        return pair(frame, self._step)
+        return several(frame, self._step)
 
 
 # --- LU factors -----------------------------------------------------------------------------------
@@ -153,6 +153,6 @@ def held(plan: Plan, dtype: np.dtype[Any]) -> dict[int, HeldStep]:
             continue
         if step.kind == "factor":
             found[step.out] = HeldFactors(plan, step, dtype)
-        elif step.params[0].name in PAIRS:
+        elif step.params[0].name in SEVERAL:
             found[step.out] = SeveralResults(plan, step, dtype)
     return found

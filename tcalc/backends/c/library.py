@@ -33,7 +33,7 @@ from .sharing import NAME
 C_SOURCES = (
     "blas.c", "pieces.c", "vectors.c", "products.c", "together.c", "triangles.c", "parted.c",
     "definite.c", "congruences.c", "halves.c", "factors.c", "lu.c", "general.c",
-    "distances.c", "crossed.c", "correlations.c", "columns.c",
+    "matrix_exponentials.c", "distances.c", "crossed.c", "correlations.c", "columns.c",
 )  # fmt: skip
 #: What entries of doubles are made of, where a product and a sum are one instruction.
 _EXPONENTIALS = f"""
@@ -48,7 +48,7 @@ ROUTINES = (
 )  # fmt: skip
 #: Functions of BLAS and of LAPACK in the order in which the routines take them.
 BLAS = ("gemm", "gemv", "syrk")
-LAPACK = ("geqrf", "orgqr", "syevd", "getrf", "getrs", "getri")
+LAPACK = ("geqrf", "orgqr", "syevd", "getrf", "getrs", "getri", "gesdd")
 #: Rows of square products that are measured, and how many more multiplications behave alike.
 TRIED, BEYOND = (160, 480), 10.0
 

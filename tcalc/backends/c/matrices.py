@@ -10,7 +10,7 @@ from ...plan.steps import Step
 from ...support.arrays import Sizes
 from .frames import Frame, StridedArray, checked, full, lies, over_all, start_of, strides
 from .loopnests import COperand, CStatement, Nest, aligned
-from .rows import GENERAL, PAIRS, PAIRWISE, REDUCTIONS, ROUTINES, SHARES
+from .rows import GENERAL, PAIRWISE, REDUCTIONS, ROUTINES, SEVERAL, SHARES
 from .sharing import BATCH
 
 
@@ -230,12 +230,12 @@ def _general(frame: Frame, step: Step) -> str:
     return checked(lead, call)
 
 
-def pair(frame: Frame, step: Step) -> str:
-    """A row with two results of each matrix, one behind the other."""
+def several(frame: Frame, step: Step) -> str:
+    """A row with several results of each matrix, one behind the other."""
     (a,), (op, *params) = step.args, step.params
-    if op.name not in PAIRS:
+    if op.name not in SEVERAL:
         return ""
-    name, square = PAIRS[op.name]
+    name, square = SEVERAL[op.name]
     found = frame.arrays[a]
     lead, core = found.shape[:-2], found.shape[-2:]
     starts = [start_of(a, found.strides[:-2])]
@@ -247,7 +247,7 @@ def pair(frame: Frame, step: Step) -> str:
         apart += prod(shape)
     extents = f"{core[0]}" if square else f"{core[0]}, {core[1]}"
     (r, c) = found.strides[-2:]
-    call = f"{name}({starts[0]}, {r}, {c}, {starts[1]}, {starts[2]}, {extents})"
+    call = f"{name}({starts[0]}, {r}, {c}, {', '.join(starts[1:])}, {extents})"
     return checked(lead, call)
 
 
@@ -297,7 +297,7 @@ CALLS: dict[str, Callable[[Frame, Step], str]] = {
     "matmul": _matmul,
     "over": _over,
     "kernel": _kernel,
-    "kernels": pair,
+    "kernels": several,
     "embed": _embed,
     "embed_add": _embed_add,
     "finish": _general,

@@ -234,18 +234,27 @@ static inline void _logsumexp_across(const real *x, long n, long s, long m, real
 
 
 class Spread(NamedTuple):
-    """A row whose result has an entry for every pair of an operand's: C for one, and a check.
+    """A row of a vector's entries, or of all pairs of them: C for one, and a check.
 
-    `check` is a call with the operand and its length that is not 0 where `entry` does not hold.
+    `check` is a call with the operand and its length that is not 0 where `entry` does not hold;
+    `axes` are those of the result.
     """
 
     entry: str
     check: str
+    axes: int = 2
 
 
 #: Rows without their exceptional cases, which their kernels are for; the first parameter counts.
-_GAPS = Spread("({1} == {0} ? 0 : 1 / ({1} - {0}))", "eigen_gaps_close")
-SPREAD = {("gaps", "raise"): _GAPS, ("gaps", "nan"): _GAPS}
+_GAPS = Spread("({1} == {0} ? 0 : 1 / ({1} - {0}))", "gaps_close")
+_SVD_GAPS = Spread("({1} == {0} ? 0 : {1} / ({0} + {1}) / ({1} - {0}))", "gaps_close")
+_RECIPROCAL = Spread("(1 / {0})", "zero_among", 1)
+_KINDS = ("raise", "nan", "nuclear", "spectral")
+SPREAD = {
+    **{("gaps", kind): _GAPS for kind in ("raise", "nan")},
+    **{("svd_gaps", kind): _SVD_GAPS for kind in (*_KINDS, "norm")},
+    **{("svd_reciprocal", kind): _RECIPROCAL for kind in _KINDS},
+}
 
 #: Functions of C's library that GNU has for vectors too: of one and of two operands, the second
 #: row of each since version 2.35.
@@ -275,7 +284,16 @@ def in_vectors(row: Op) -> bool:
 
 #: Rows that have a function of whole matrices of their name.
 ROUTINES = frozenset(
-    {"cholesky", "cholesky_pullback", "column_signs", "inverse_definite", "tri_inverse"}
+    {
+        "cholesky",
+        "cholesky_pullback",
+        "column_signs",
+        "inverse_definite",
+        "tri_inverse",
+        "expm",
+        "expm_frechet",
+        "expm_frechet2",
+    }
 )
 #: Rows that have a function of one square matrix; those of factors only want the factor.
 GENERAL = frozenset({"inv", "logdet", "det", "det_sign", "adj", "logdet_definite"})
@@ -287,8 +305,10 @@ OF_FACTORS = frozenset({"logdet_definite"})
 PAIRWISE = frozenset({"squared_distances"})
 #: Rows that move a triangle's entries: do they take them out of matrices, or put them back?
 PACKED = {"extracttrian": True, "maketrian": False}
-#: Rows with two results, by name: a function of a matrix that makes both, and whether it is square.
-PAIRS = {
+#: Rows with several results, by name: a function of a matrix that makes all of them, and whether it
+#: is square.
+SEVERAL = {
     **dict.fromkeys(("eigh", "eigh_nan", "eigh_epsilon"), ("eigh", True)),
     "lq": ("lq", False),
+    "svd": ("svd", False),
 }

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import zip_longest
 from math import prod
-from typing import Any
 
 from ...plan.steps import Plan, Step
 from ...support.arrays import Sizes
@@ -21,7 +20,7 @@ from .loopnests import COperand, Count, CStatement, Nest, aligned
 from .matrices import CALLS
 from .moves import MOVES, packed
 from .powers import powers
-from .rows import PACKED, SPREAD
+from .rows import PACKED, SPREAD, Spread
 from .sharing import BATCH, Shared, alone
 from .solves import SOLVES
 from .spelling import entry_of
@@ -96,13 +95,14 @@ class Source:
         self.items.append(Call(text, step.args, (step.out,)))
 
     def _spread(self, step: Step) -> str:
-        """Entries for all pairs, unless there are exceptional ones."""
+        """Entries for all of a vector's, or for all pairs, unless there are exceptional ones."""
         found = spread(step)
         if found is None:
             return ""
         (w,), shape = step.args, self.frame.shape(step)
         (s,) = self.frame.arrays[w].strides
-        args = (COperand(w, (s, 0)), COperand(w, (0, s)))
+        axes = range(len(shape))
+        args = tuple([COperand(w, tuple([s if k == axis else 0 for k in axes])) for axis in axes])
         made = CStatement(self.frame.result(step), found.entry, args)
         check = f"{found.check}(p{w}, {shape[0]})"
         return f"if ({check}) {{ FAIL; }} else {Nest(shape, [made], {step.out}).text()}"
@@ -375,8 +375,10 @@ def _alike(one: Sizes, two: Sizes) -> bool:
     )
 
 
-def spread(step: Step) -> Any:
-    if step.kind != "into" or len(step.params) != 2 or len(step.shape) != 2:
+def spread(step: Step) -> Spread | None:
+    """How entries of a vector, which has no batch axes, are made into the step's result."""
+    if step.kind not in ("into", "kernel") or len(step.params) != 2:
         return None
     op, kind = step.params
-    return SPREAD.get((op.name, kind))
+    found = SPREAD.get((op.name, kind))
+    return found if found is not None and len(step.shape) == found.axes else None

@@ -1,16 +1,32 @@
 /* Columns: gaps, extremes, signs; and the table of all routines. Works on what products.c has. */
 
-/* 1 unless every difference of consecutive values is larger than their rounding. */
-static int eigen_gaps_close(const real *w, long n)
+/* By how much eigenvalues or singular values differ where they are equal. */
+static real rounding_of(const real *w, long n)
 {
     real size = 0;
     for (long i = 0; i < n; i++)
         size = F(fabs)(w[i]) > size ? F(fabs)(w[i]) : size;
-    real rounding = (real)larger(n, 16) * EPSILON * size;
+    return (real)larger(n, 16) * EPSILON * size;
+}
+
+/* 1 unless every difference of consecutive values, which are in order, is larger than that. */
+static int gaps_close(const real *w, long n)
+{
+    real rounding = rounding_of(w, n);
     int close = 0;
     for (long i = 0; i + 1 < n; i++)
-        close |= !(w[i + 1] - w[i] > rounding);
+        close |= !(F(fabs)(w[i + 1] - w[i]) > rounding);
     return close;
+}
+
+/* 1 unless all singular values are above 0. */
+static int zero_among(const real *s, long n)
+{
+    real rounding = rounding_of(s, n);
+    int zero = 0;
+    for (long i = 0; i < n; i++)
+        zero |= !(s[i] > rounding);
+    return zero;
 }
 
 /* The largest, the smallest and the sum of what is in each column of n > 0 rows. */
@@ -82,9 +98,10 @@ static int column_signs(const real *v, long vr, long vc, real *out, long n, long
 void *const tcalc_routines[] = {
     product, product_of_step, product_half, symmetric_square, solve_lower, congruence, cholesky,
     cholesky_pullback,
-    eigen_gaps_close, column_signs, inverse_definite, tri_inverse, identities,
+    gaps_close, zero_among, column_signs, inverse_definite, tri_inverse, identities,
     lu, solve_lu, inv_lu, logdet_lu, det_lu, det_sign_lu,
     solve_general, inv, logdet, det, det_sign, adj, logdet_definite,
-    eigh, lq, squared_distances, weighted, crossed, by_columns, columns_of,
+    expm, expm_frechet, expm_frechet2,
+    eigh, lq, svd, squared_distances, weighted, crossed, by_columns, columns_of,
     windows_over_few, windows_over_many,
 };

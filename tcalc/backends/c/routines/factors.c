@@ -10,6 +10,8 @@ static void (*syevd_)(const char *, const char *, const int *, real *, const int
 static void (*getrf_)(const int *, const int *, real *, const int *, int *, int *);
 static void (*getrs_)(const char *, const int *, const int *, const real *, const int *,
                       const int *, real *, const int *, int *);
+static void (*gesdd_)(const char *, const int *, const int *, real *, const int *, real *, real *,
+                      const int *, real *, const int *, real *, const int *, int *, int *);
 static void (*getri_)(const int *, real *, const int *, const int *, real *, const int *, int *);
 
 /* Functions of the precision of `real`, in the order in which the library is given them. */
@@ -21,6 +23,7 @@ void tcalc_give_lapack(void **found)
     memcpy(&getrf_, found + 3, sizeof getrf_);
     memcpy(&getrs_, found + 4, sizeof getrs_);
     memcpy(&getri_, found + 5, sizeof getri_);
+    memcpy(&gesdd_, found + 6, sizeof gesdd_);
 }
 
 /* Eigenvalues w and, as columns of v, eigenvectors of (A + A')/2. */
@@ -83,4 +86,37 @@ static int lq(const real *a, long ar, long ac, real *l, real *q, long m, long n)
                 q[k * n + j] = -q[k * n + j];
         }
     return failed;
+}
+
+/* A = U diag(s) V', of m rows and n columns, with as many columns of U and rows of V' as the lesser of
+   these. LAPACK is given columns, as NumPy does it: other memory would have vectors of other signs. */
+static int svd(const real *a, long ar, long ac, real *u, real *s, real *v, long m, long n)
+{
+    long k = smaller(m, n), held = m * n + m * k + k * n;
+    int mi = (int)m, ni = (int)n, ki = (int)k, info = 0, more = -1, finite = 1;
+    real asked, *columns = 0;
+    gesdd_("S", &mi, &ni, 0, &mi, 0, 0, &mi, 0, &ki, &asked, &more, 0, &info);
+    if (!info) {
+        more = (int)asked;
+        columns = malloc((size_t)(held + more) * sizeof(real) + (size_t)(8 * k) * sizeof(int));
+    }
+    if (!columns)
+        return 1;
+    real *left = columns + m * n, *right = left + m * k, *work = columns + held;
+    for (long i = 0; i < m; i++)
+        for (long j = 0; j < n; j++) {
+            columns[j * m + i] = a[i * ar + j * ac];
+            finite &= isfinite(columns[j * m + i]) != 0;
+        }
+    if (finite)
+        gesdd_("S", &mi, &ni, columns, &mi, s, left, &mi, right, &ki, work, &more,
+               (int *)(work + more), &info);
+    for (long i = 0; i < m; i++)
+        for (long j = 0; j < k; j++)
+            u[i * k + j] = left[j * m + i];
+    for (long i = 0; i < k; i++)
+        for (long j = 0; j < n; j++)
+            v[i * n + j] = right[j * k + i];
+    free(columns);
+    return !finite || info;
 }
