@@ -8,15 +8,19 @@ from math import prod
 from ...plan.steps import VIEW, Plan, Step, TiledLoop
 from .moves import MOVES
 from .rows import (
+    FEW_ENTRIES,
     FEW_ROWS,
     GENERAL,
     OF_FACTORS,
+    OF_PAIRS,
     PACKED,
     PAIRWISE,
     REDUCTIONS,
     ROUTINES,
+    RUNNING,
     SEVERAL,
     SHARES,
+    SPECIAL,
 )
 from .rows import entry as written_entry
 from .source import FEW_PRODUCTS, regroups, spread
@@ -73,8 +77,9 @@ def expressible(
     if step.kind in PLAIN:
         return True
     if step.kind in ("ufunc", "kernel") and step.params[0].elementwise:
-        return bool(written_entry(step.params[0]))
-    if step.kind == "kernel" and step.params[0].name in (REDUCTIONS | SHARES):
+        few = prod(step.shape) <= FEW_ENTRIES and step.params[0].name in SPECIAL
+        return few or bool(written_entry(step.params[0]))
+    if step.kind == "kernel" and step.params[0].name in (REDUCTIONS | SHARES | RUNNING | OF_PAIRS):
         return not any(isinstance(n, int) and n < 1 for n in step.params[1:])
     if step.kind == "finish":
         return step.params[0].name in OF_FACTORS or step.args[0] in held

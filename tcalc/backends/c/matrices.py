@@ -10,7 +10,7 @@ from ...plan.steps import Step
 from ...support.arrays import Sizes
 from .frames import Frame, StridedArray, checked, full, lies, over_all, start_of, strides
 from .loopnests import COperand, CStatement, Nest, aligned
-from .rows import GENERAL, PAIRWISE, REDUCTIONS, ROUTINES, SEVERAL, SHARES
+from .rows import GENERAL, OF_PAIRS, PAIRWISE, REDUCTIONS, ROUTINES, RUNNING, SEVERAL, SHARES
 from .sharing import BATCH
 
 
@@ -137,6 +137,10 @@ def _kernel(frame: Frame, step: Step) -> str:
         return _reduced(frame, step)
     if step.params[0].name in SHARES:
         return _shares(frame, step)
+    if step.params[0].name in RUNNING:
+        return _running(frame, step)
+    if step.params[0].name in OF_PAIRS:
+        return _of_pairs(frame, step)
     if step.params[0].name in PAIRWISE:
         return _pairwise(frame, step)
     return _general(frame, step) or _routine(frame, step)
@@ -196,6 +200,35 @@ def _shares(frame: Frame, step: Step) -> str:
     loops, width = _columns(lead) if beside else (over_all(lead), "1")
     places = f"{n}, {apart[0]}, {apart[1]}, {out.strides[axes - 1] if beside else 1}, {width}"
     return f"{loops}shares_across({given}, {places}, {extreme}_across);"
+
+
+def _of_pairs(frame: Frame, step: Step) -> str:
+    """A function of the last axes of two arrays, where these lie as one."""
+    op, count = step.params
+    out = frame.arrays[step.out]
+    lead, given = out.shape, []
+    for slot in step.args:
+        shape, strides = frame.arrays[slot]
+        axes = len(shape) - count
+        apart = _apart(shape[axes:], strides[axes:])
+        if not count or apart is None:
+            return ""
+        given.append(f"{start_of(slot, aligned(lead, shape[:axes], strides[:axes]))}, {apart}L")
+    n = prod(frame.arrays[step.args[0]].shape[len(frame.arrays[step.args[0]].shape) - count :])
+    target = start_of(step.out, out.strides)
+    return f"{over_all(lead)}*({target}) = {OF_PAIRS[op.name]}({', '.join(given)}, {n});"
+
+
+def _running(frame: Frame, step: Step) -> str:
+    """Sums along the last axis, up to every entry or from it on."""
+    (a,) = step.args
+    starts, apart = [], []
+    for slot in (a, step.out):
+        shape, strides = frame.arrays[slot]
+        starts.append(start_of(slot, strides[:-1]))
+        apart.append(strides[-1])
+    given = f"{starts[0]}, {apart[0]}L, {starts[1]}, {apart[1]}L, {shape[-1]}"
+    return f"{over_all(shape[:-1])}{RUNNING[step.params[0].name]}({given});"
 
 
 def _columns(lead: Sizes) -> tuple[str, str]:

@@ -56,6 +56,14 @@ ENTRIES: dict[str, str] = {
     "isnan": "({0} != {0} ? 1 : 0)",
     "where": "({0} != 0 ? {1} : {2})",
 }
+#: Functions of the library, of one entry each, for operators that have no other, where entries are
+#: few: for many SciPy's kernels take as long, and what stands beside them keeps its vectors.
+_OF_TWO = ("betaln", "polygamma", "inverse_mills")
+SPECIAL = {
+    name: f"(real){name}({{0}}{', {1}' if name in _OF_TWO else ''})"
+    for name in ("digamma", "log_ndtr", "erfinv", "erfcinv", "ndtri", *_OF_TWO)
+}
+FEW_ENTRIES = 1 << 12
 _EXACT = (*_COMPARED, "logical_and", "logical_or", "logical_not", "maximum", "minimum", "where")
 #: The same of integers, exact in 64 bits.
 OF_INTEGERS = {**{name: ENTRIES[name] for name in _EXACT}, "abs": "labs({0})"}
@@ -104,9 +112,14 @@ REDUCTIONS = {
     "min": "_min",
     "norm2": "_norm2",
     "logsumexp": "_logsumexp",
+    "prod": "_prod",
 }
 #: Rows whose result has the operand's shape: 1 over how many entries of a row are the extreme one.
 SHARES = {"hardmax": "_max", "hardmin": "_min"}
+#: The same of the entries of two arrays, which are s and t apart.
+OF_PAIRS = {"weighted_logsumexp": "_weighted_logsumexp"}
+#: Rows whose result has the operand's shape: sums of the entries of a row up to each, or from each.
+RUNNING = {"cumsum": "_sums_up_to", "revcumsum": "_sums_from"}
 _EXTREME = """
 static inline real {name}(const real *x, long n) {{
     real found = x[0];
@@ -206,6 +219,36 @@ static inline void _norm2_across(const real *x, long n, long s, long m, real *ou
     }}
 }}
 
+static inline real _prod(const real *x, long n) {{
+    real found = 1;
+    #pragma omp simd reduction(*: found)
+    for (long i = 0; i < n; i++)
+        found *= x[i];
+    return found;
+}}
+
+static inline void _prod_across(const real *x, long n, long s, long m, real *out) {{
+    for (long j = 0; j < m; j++)
+        out[j] = 1;
+    for (long i = 0; i < n; i++)
+        #pragma omp simd
+        for (long j = 0; j < m; j++)
+            out[j] *= x[i * s + j];
+}}
+
+/* Of entries s apart, as entries t apart. */
+static inline void _sums_up_to(const real *x, long s, real *out, long t, long n) {{
+    real sum = 0;
+    for (long i = 0; i < n; i++)
+        out[i * t] = sum += x[i * s];
+}}
+
+static inline void _sums_from(const real *x, long s, real *out, long t, long n) {{
+    real sum = 0;
+    for (long i = n - 1; i >= 0; i--)
+        out[i * t] = sum += x[i * s];
+}}
+
 static inline real _logsumexp(const real *x, long n) {{
     real top = _max(x, n);
     wide sum = 0;
@@ -214,6 +257,20 @@ static inline real _logsumexp(const real *x, long n) {{
     #pragma omp simd reduction(+: sum)
     for (long i = 0; i < n; i++)
         sum += F(exp)(x[i] - top);
+    return top + (real)log(sum);
+}}
+
+/* Where a weight is 0, its exponent counts for nothing. */
+static inline real _weighted_logsumexp(const real *x, long s, const real *b, long t, long n) {{
+    real top = -INFINITY;
+    wide sum = 0;
+    for (long i = 0; i < n; i++)
+        if (b[i * t] != 0 && !(x[i * s] <= top))
+            top = x[i * s];
+    if (!isfinite(top))
+        top = 0;
+    for (long i = 0; i < n; i++)
+        sum += b[i * t] != 0 ? b[i * t] * F(exp)(x[i * s] - top) : b[i * t];
     return top + (real)log(sum);
 }}
 
@@ -293,6 +350,7 @@ ROUTINES = frozenset(
         "expm",
         "expm_frechet",
         "expm_frechet2",
+        "adj_frechet",
     }
 )
 #: Rows that have a function of one square matrix; those of factors only want the factor.

@@ -20,7 +20,7 @@ from .loopnests import COperand, Count, CStatement, Nest, aligned
 from .matrices import CALLS
 from .moves import MOVES, packed
 from .powers import powers
-from .rows import PACKED, SPREAD, Spread
+from .rows import PACKED, SPECIAL, SPREAD, Spread
 from .sharing import BATCH, Shared, alone
 from .solves import SOLVES
 from .spelling import entry_of
@@ -163,7 +163,7 @@ class Source:
     def _entrywise(self, step: Step) -> tuple[Sizes, list[CStatement]] | None:
         """The shape of the loops and the statements, if the step has no other form."""
         shape = self.frame.shape(step)
-        entry = entry_of(step, self.suffix)
+        entry = entry_of(step, self.suffix) or _special(step)
         if entry:
             args = tuple([self.frame.operand(a, shape) for a in step.args])
             return shape, [CStatement(self.frame.result(step), entry, args)]
@@ -357,6 +357,11 @@ def read_by_others(plan: Plan) -> Callable[[int, set[int]], bool]:
         return owner in returned or not made.issuperset(readers.get(owner, ()))
 
     return read
+
+
+def _special(step: Step) -> str:
+    elementwise = step.kind in ("ufunc", "kernel") and step.params[0].elementwise
+    return SPECIAL.get(step.params[0].name, "") if elementwise else ""
 
 
 def _packs(step: Step) -> bool:

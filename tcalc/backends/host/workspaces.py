@@ -117,7 +117,8 @@ class Workspaces:
         return slots
 
     def _fixed(self, arrays: Sequence[Array]) -> Slots:
-        """Constants, and what is computed once; all that later steps do not read is dropped.
+        """Constants, and what is computed once; all that later steps do not read is dropped, but
+        what their operands are views of.
 
         Of a program that is swept, constants alone: what is fixed is so in one sweep.
         """
@@ -135,6 +136,9 @@ class Workspaces:
         except np.linalg.LinAlgError as error:
             self.closure.failed(run, error)
         read = {a for step in plan.steps if step.out not in plan.fixed for a in step.args}
+        for step in reversed(plan.steps):
+            if step.out in read and plan.origin[step.out] is VIEW:
+                read.update(step.args)
         return [a if k in read and k >= count else None for k, a in enumerate(slots)]
 
 

@@ -144,6 +144,62 @@ static int adj(const real *a, long ar, long ac, real *out, long n)
     return !(size * inverse < (sizeof(real) == 8 ? INVERTED : 10) * INVERTED);
 }
 
+/* out = the derivative of adj along E, of two rows and three by the formulas of Cayley and Hamilton, of
+   more det(A) (tr(A⁻¹ E) A⁻¹ - A⁻¹ E A⁻¹), in which digits cancel: |A| |A⁻¹| is small there. */
+#define CANCELLED 1e2
+static int adj_of_three(const real *a, long ar, long ac, const real *e, long er, long ec, real *out,
+                        long n)
+{
+    real one = 0, other = 0, both = 0;
+    for (long i = 0; i < n; i++) {
+        one += a[i * (ar + ac)];
+        other += e[i * (er + ec)];
+        for (long j = 0; j < n; j++)
+            both += a[i * ar + j * ac] * e[j * er + i * ec];
+    }
+    for (long i = 0; i < n; i++)
+        for (long j = 0; j < n; j++) {
+            real sum = n < 2 ? 0 : n == 2 ? -e[i * er + j * ec]
+                : -other * a[i * ar + j * ac] - one * e[i * er + j * ec];
+            for (long k = 0; k < n && n == 3; k++)
+                sum += a[i * ar + k * ac] * e[k * er + j * ec]
+                       + e[i * er + k * ec] * a[k * ar + j * ac];
+            if (i == j)
+                sum += n < 2 ? 0 : n == 2 ? other : one * other - both;
+            out[i * n + j] = sum;
+        }
+    return 0;
+}
+
+static int adj_frechet(const real *a, long ar, long ac, const real *e, long er, long ec, real *out,
+                       long m, long n)
+{
+    real inverse[MATRIX * MATRIX], left[MATRIX * MATRIX];
+    real number, size = 0, other = 0, trace = 0;
+    if (m != n || n > MATRIX)
+        return 1;
+    if (n <= 3)
+        return adj_of_three(a, ar, ac, e, er, ec, out, n);
+    if (determinant(a, ar, ac, &number, n, ALL) || !isnormal(number)
+        || inv(a, ar, ac, inverse, n))
+        return 1;
+    for (long i = 0; i < n; i++)
+        for (long j = 0; j < n; j++) {
+            size += a[i * ar + j * ac] * a[i * ar + j * ac];
+            other += inverse[i * n + j] * inverse[i * n + j];
+            out[i * n + j] = e[i * er + j * ec];
+        }
+    if (!(size * other < CANCELLED * CANCELLED))
+        return 1;
+    product(1, inverse, n, 1, out, n, 1, 0, left, n, n, n, n);
+    product(-number, left, n, 1, inverse, n, 1, 0, out, n, n, n, n);
+    for (long i = 0; i < n; i++)
+        trace += left[i * (n + 1)];
+    for (long i = 0; i < n * n; i++)
+        out[i] += number * trace * inverse[i];
+    return 0;
+}
+
 /* *out = log det A from the lower factor of A. */
 static int logdet_definite(const real *l, long lr, long lc, real *out, long n)
 {

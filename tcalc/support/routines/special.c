@@ -64,6 +64,17 @@ static double digamma(double x)
            z * (691.0 / 32760 - z / 12))))));
 }
 
+/* x^-s; of whole numbers s up to 8 by products, which is faster. */
+static double falling_power(double x, double s)
+{
+    double found = 1;
+    if (s > 8 || s != floor(s))
+        return pow(x, -s);
+    for (int k = (int)s; k > 0; k--)
+        found *= x;
+    return 1 / found;
+}
+
 /* The sum of (x + k)^-s over k = 0, 1, …, its end by Euler and Maclaurin. */
 static double hurwitz_zeta(double s, double x)
 {
@@ -71,9 +82,10 @@ static double hurwitz_zeta(double s, double x)
                                        -691.0 / 2730, 7.0 / 6, -3617.0 / 510, 43867.0 / 798};
     double sum = 0, term;
     for (; x < s + 15; x++)
-        sum += pow(x, -s);
-    sum += pow(x, 1 - s) / (s - 1) + pow(x, -s) / 2;
-    term = s / 2 * pow(x, -s - 1);
+        sum += falling_power(x, s);
+    term = falling_power(x, s);
+    sum += falling_power(x, s - 1) / (s - 1) + term / 2;
+    term *= s / 2 / x;
     for (int k = 1; k < 10; k++) {
         sum += bernoulli[k - 1] * term;
         term *= (s + 2 * k - 1) * (s + 2 * k) / ((2 * k + 1.0) * (2 * k + 2.0) * x * x);
