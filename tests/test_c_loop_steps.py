@@ -58,12 +58,12 @@ def test_places(case: place_cases.Case, entries: list[str]) -> None:
     moving = {n: v for n, v in variables.items() if n not in case.below}
     gradients = [tc.grad(tc.sum(e * e), v) for v in moving.values()]
     agree([repeated(one, moving) for one in (e, *gradients)], case.sample())
-    assert set(entries) <= {"kernel"}  # cumulative sums
+    assert not entries
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 40])
 def test_general_matrices(n: int, entries: list[str]) -> None:
-    """Inverses, solves and determinants; LAPACK's, so Python's, where they are large."""
+    """Inverses, solves and determinants, by LAPACK where they are large."""
     A, b, B = tc.var("A", ("n", "n")), tc.var("b", "n"), tc.var("B", ("n", 3))
     rng = np.random.default_rng(n)
     arrays = {"A": rng.normal(size=(n, n)), "b": rng.normal(size=n), "B": rng.normal(size=(n, 3))}
@@ -73,7 +73,7 @@ def test_general_matrices(n: int, entries: list[str]) -> None:
         tc.linalg.logdet(A @ A.T + tc.eye("n")),
     ]  # fmt: skip
     agree([repeated(e, {"A": A}) for e in values], arrays, 1e-7)
-    assert bool(entries) is (n > 32)
+    assert not entries
 
 
 @pytest.mark.parametrize("n", [1, 3, 20])

@@ -269,12 +269,12 @@ def test_functions_of_a_program_are_compiled_together(monkeypatch: pytest.Monkey
     first = tc.solve(A, tc.exp(x) * x[::-1] + 1)
     second = tc.solve(A.T + tc.eye("n"), tc.sin(first) * first - 2)
     step = compiled(tc.cos(second) * x + tc.exp(-second) * first)
-    # Of so many rows that LAPACK factors them.
-    a, v = np.eye(40) * 30 + np.ones((40, 40)), np.linspace(0.1, 1, 40)
+    # Of so many rows that Python has LAPACK factor them.
+    a, v = np.eye(80) * 30 + np.ones((80, 80)), np.linspace(0.1, 1, 80)
     one = np.linalg.solve(a, np.exp(v) * v[::-1] + 1)
-    two = np.linalg.solve(a.T + np.eye(40), np.sin(one) * one - 2)
+    two = np.linalg.solve(a.T + np.eye(80), np.sin(one) * one - 2)
     np.testing.assert_allclose(step(A=a, x=v), np.cos(two) * v + np.exp(-two) * one, rtol=1e-12)
     assert calls == [3]
-    strided = np.linspace(0.1, 1, 80)[::2]
+    strided = np.linspace(0.1, 1, 160)[::2]
     step(A=a, x=v), step(A=a, x=strided), step(A=a, x=strided)
     assert len(calls) == 2  # those that read x were compiled for its strides, at once

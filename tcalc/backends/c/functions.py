@@ -254,9 +254,13 @@ class CompiledSteps(CFunction):
 
     @property
     def worthwhile(self) -> bool:
-        """Is there anything to fuse, or a loop or routine of our own?"""
+        """Is there anything to fuse, or a loop or routine of our own, or memory that is held?"""
         only = self.steps[0]
-        better = only.kind in _BETTER or (only.kind == "ufunc" and in_vectors(only.params[0]))
+        better = (
+            only.kind in _BETTER
+            or only.out in self._held
+            or (only.kind == "ufunc" and in_vectors(only.params[0]))
+        )
         return better or len(self.steps) > 1
 
     @property

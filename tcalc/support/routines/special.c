@@ -267,12 +267,12 @@ static double binomial(int n, int k)
    a continued fraction of power series. */
 static double inverse_mills(double order, double x)
 {
-    enum { MOST = 16 };
-    const int n = (int)order;
+    enum { MOST = 40 };
+    const int n = order >= 0 && order <= MOST && order == floor(order) ? (int)order : -1;
     const double low = n == 0 ? -8 : n == 1 ? -4 : -3;
     const int depth = n == 0 ? 8 : n == 1 ? 24 : 40;
     double h[MOST + 1], u[MOST + 1], t[MOST + 1];
-    if (n < 0 || n > MOST || isnan(x))
+    if (n < 0 || isnan(x))
         return NAN;
     if (x > low) {
         const double at = x < 60 ? x : 60;
