@@ -257,12 +257,13 @@ class InnerLoop:
         if once.counter is not None:
             times = f"n{len(self.level.counts)}"
             lines.append(f"long {times} = {self._times(self.step.args[once.counter])};")
-        # Of a loop backward that makes fewer steps the first rows are left out.
+        # Of a loop backward that makes fewer steps the first rows are left out, where it has all.
         short = f" + ({times} - {count}L)" if once.backward and times != str(count) else ""
         for k, at in rows_of(self.step).items():
             place, array = states.histories[k]
-            named[once.states[k].name] = before = _track(place, at.before, array, count, short)
-            writes.append(_track(place, at.after, array, count, short))
+            left = short if at.kept else ""
+            named[once.states[k].name] = before = _track(place, at.before, array, count, left)
+            writes.append(_track(place, at.after, array, count, left))
             strides = aligned(array.shape[1:], arrays[k].shape, strided(arrays[k]).strides)
             slot = self.step.args[k]
             lines.append(_copy(before.start, "real", array.shape[1:], slot, strides))
