@@ -28,7 +28,7 @@ class Jet:
 
     @property
     def largest(self) -> float:
-        return max(float(np.max(np.abs(a), initial=0)) for a in (self.v, self.g, self.h))
+        return float(np.max([np.max(np.abs(a), initial=0) for a in (self.v, self.g, self.h)]))
 
     def map(self, move: Callable[[np.ndarray], np.ndarray]) -> Jet:
         """A linear function of the leading axes, written for arrays with any trailing axes."""

@@ -182,7 +182,9 @@ def naive(program: Program, values: list[Jet], total: int) -> tuple[Jet, float]:
     context = Context(None, program.size, total, data)
     for op, places, more in program.steps:
         values.append(ROWS[op].naive(context, [values[k] for k in places], **more))
-    return values[-1], max(v.condition for v in values) * max(v.largest for v in values)
+    # NaN is one of them, where a program has it.
+    condition, largest = [np.max([getattr(v, n) for v in values]) for n in ("condition", "largest")]
+    return values[-1], float(condition * largest)
 
 
 class Evaluated(NamedTuple):

@@ -75,3 +75,24 @@ def test_a_matrix_that_becomes_another_kind_is_seen() -> None:
     for A in (np.eye(3), 2 * np.eye(3), RNG.normal(size=(3, 3)), np.zeros((3, 3)), np.eye(3)):
         held["A"] = A
         np.testing.assert_allclose(g(np.arange(3.0)), 2 * A.T @ A @ np.arange(3.0), atol=1e-14)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "c", "auto"])
+def test_views_of_what_is_read_are_there_in_every_call(backend: str) -> None:
+    """`np.cross` reads an array of signs, of which steps take transposes in another shape."""
+    at = RNG.normal(size=9)
+
+    def volume(p: Any) -> Any:
+        return np.sum(np.cross(p[:3], p[3:6]) * p[6:9])
+
+    rows = at.reshape(3, 3)
+    wanted = np.concatenate([np.cross(rows[1], rows[2]), np.cross(rows[2], rows[0]),
+                             np.cross(rows[0], rows[1])])  # fmt: skip
+    value, gradient, hessian = [
+        tc.compile(f, backend=backend)
+        for f in (tc.value_and_grad(volume), tc.grad(volume), tc.hessian(volume))
+    ]
+    for _ in range(3):
+        assert value(at)[0] == pytest.approx(np.linalg.det(rows))
+        np.testing.assert_allclose(gradient(at), wanted, rtol=1e-12)
+        np.testing.assert_allclose(hessian(at) @ at, 2 * wanted, rtol=1e-12)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -218,3 +219,14 @@ def test_places_of_axes_have_their_name(name: str) -> None:
     """Behind a comma stands an operand, also where NumPy has an axis."""
     with pytest.raises(tc.ParseError, match=f"{name}: write axis=1, as operands stand here"):
         tc.parse_einsum(f"{name}(A, 1)", A=("m", "n", "k"))
+
+
+@pytest.mark.parametrize("function", [lambda x: x**2, lambda x: x**3 - x, tc.sin, lambda x: 2 / x])
+def test_functions_of_eigenvalues_read_back(function: Callable[[tc.Expr], tc.Expr]) -> None:
+    """Also powers, which could be extents."""
+    A = tc.var("A", ("n", "n"))
+    e = tc.sum(tc.linalg.matrix_function(A, function))
+    for outcome in (e, tc.grad(e, A), tc.grad(tc.trace(tc.linalg.matrix_function(A, function)), A)):
+        again = tc.parse_einsum(tc.to_einsum(outcome, computed=True), A=A)
+        data = np.array([[3.0, 1.0, 0.5], [1.0, 2.0, 0.0], [0.5, 0.0, 4.0]])
+        np.testing.assert_allclose(again(A=data), outcome(A=data), rtol=1e-12)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -237,3 +238,41 @@ def test_loops_in_loops_of_no_steps() -> None:
     nothing = {"k": np.zeros(0, int), "a": np.zeros(0)}
     assert tc.vmap(lengths, {"k": 0, "a": 0}, size="B")(nothing).shape == (0,)
     assert tc.vmap(ending, {"a": 0}, size="B")(a=np.zeros(0)).shape == (0,)
+
+
+def by_hand(x: Any, counts: Any) -> Any:
+    """The loop below, of all its numbers in a vector, the last of which every step adds."""
+    s: Any = 0.5
+    for row, count in zip(x[:-1].reshape(2, -1), counts, strict=True):
+        r = s
+        for a in row[:count]:
+            r = x[-1] + np.sin(r) * a
+        s = x[-1] + 0.4 * s * r
+    return s
+
+
+def slopes(x: Any, counts: Any) -> Any:
+    """The gradient by complex steps."""
+    return np.array([by_hand(x + 1e-20j * unit, counts).imag / 1e-20 for unit in np.eye(len(x))])
+
+
+@pytest.mark.parametrize("backend", ["numpy", "c"])
+@pytest.mark.parametrize("limit", [1, 2, 3])
+def test_loops_in_loops_that_data_end(limit: int, backend: str) -> None:
+    """Also where all steps are made: what is left is the state behind the last one."""
+    A, v, k = tc.var("A", (2, limit)), tc.var("v"), tc.var("k", 2, integer=True)
+
+    def inner(i: Any) -> Any:
+        return lambda r, j: v + tc.sin(r) * A[i, j]
+
+    e = tc.fold(lambda s, i: v + 0.4 * s * tc.fold(inner(i), s, k[i], limit=limit), 0.5, 2)
+    by_v = tc.grad(e, v)
+    outputs = [e, tc.grad(e, A), by_v, tc.jacobian(by_v, A), tc.hessian(e, v)]
+    step = tc.compile(outputs, backend=backend)
+    for counts in itertools.product(range(limit + 1), repeat=2):
+        a, b, h = RNG.normal(size=(2, limit)), 0.3, np.append(np.zeros(2 * limit), 1e-6)
+        x = np.append(a, b)
+        second = (slopes(x + h, counts) - slopes(x - h, counts)) / 2e-6
+        wanted = np.concatenate([[by_hand(x, counts)], slopes(x, counts), second])
+        found = np.concatenate([np.ravel(part) for part in step(A=a, v=b, k=list(counts))])
+        np.testing.assert_allclose(found, wanted, rtol=1e-7, atol=1e-7)

@@ -125,6 +125,13 @@ def test_programs_that_failed_once_agree_everywhere(seed: int, program: Program)
     assert not [wrong for where in CHECKS for wrong in compared(found, where)]
 
 
+@pytest.mark.parametrize("seed", [958000263])
+def test_loops_that_read_integers_as_numbers_too(seed: int) -> None:
+    found = case(seed, draw=Draw(("loops",)))
+    assert found is not None
+    assert not together([found], "printed c")
+
+
 @pytest.mark.parametrize("seed", [40020152, 40020603, 40020648, 40021011, 40103745, 40104104])
 def test_sums_of_units_and_of_what_stands_among_zeros(seed: int) -> None:
     """Both wait for the sum that they are added in, in which only one of them has a place."""

@@ -261,9 +261,10 @@ class InnerLoop:
         short = f" + ({times} - {count}L)" if once.backward and times != str(count) else ""
         for k, at in rows_of(self.step).items():
             place, array = states.histories[k]
-            left = short if at.kept else ""
-            named[once.states[k].name] = before = _track(place, at.before, array, count, left)
-            writes.append(_track(place, at.after, array, count, left))
+            # Rows by turns go on behind the last step, where the state lies that is left.
+            left, last = (short, count) if at.kept else ("", count + 1)
+            named[once.states[k].name] = before = _track(place, at.before, array, last, left)
+            writes.append(_track(place, at.after, array, last, left))
             strides = aligned(array.shape[1:], arrays[k].shape, strided(arrays[k]).strides)
             slot = self.step.args[k]
             lines.append(_copy(before.start, "real", array.shape[1:], slot, strides))

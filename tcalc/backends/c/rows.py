@@ -293,8 +293,8 @@ static inline void _logsumexp_across(const real *x, long n, long s, long m, real
 class Spread(NamedTuple):
     """A row of a vector's entries, or of all pairs of them: C for one, and a check.
 
-    `check` is a call with the operand and its length that is not 0 where `entry` does not hold;
-    `axes` are those of the result.
+    `check` is called with the operand, how far its entries are apart and their number, and is not 0
+    where `entry` does not hold; `axes` are those of the result.
     """
 
     entry: str

@@ -104,7 +104,7 @@ class Source:
         axes = range(len(shape))
         args = tuple([COperand(w, tuple([s if k == axis else 0 for k in axes])) for axis in axes])
         made = CStatement(self.frame.result(step), found.entry, args)
-        check = f"{found.check}(p{w}, {shape[0]})"
+        check = f"{found.check}(p{w}, {s}, {shape[0]})"
         return f"if ({check}) {{ FAIL; }} else {Nest(shape, [made], {step.out}).text()}"
 
     def _join(self, shape: Sizes, statement: CStatement) -> None:

@@ -150,14 +150,19 @@ def compares_numbers(node: Expr) -> bool:
     return truth and not all(map(integral, node.args))
 
 
-def indices(node: Expr) -> tuple[Expr, ...]:
-    """The operands that are read as integers."""
+def index_places(node: Expr) -> Sequence[int]:
+    """Which operands are read as integers; one may be read as numbers in another place."""
     if selects(node):
-        return node.args
+        return range(len(node.args))
     if isinstance(node, Apply) and isinstance(node.op, Loop):
         variables = node.op.iteration(node.params, ()).variables
-        return tuple([a for a, v in zip(node.args, variables, strict=True) if v.integral])
+        return [k for k, v in enumerate(variables) if v.integral]
     return ()
+
+
+def indices(node: Expr) -> tuple[Expr, ...]:
+    """The operands that are read as integers."""
+    return tuple([node.args[k] for k in index_places(node)])
 
 
 def described(roots: list[Expr]) -> str:

@@ -33,6 +33,7 @@ from .nodes import (
     counts,
     described,
     hoisted,
+    index_places,
     indices,
     parameters_of,
     placed_once,
@@ -183,8 +184,8 @@ class SourceProgram(Sums):
         """The operands of which a node reads entries in this program's dtype."""
         if self.around is not None:
             return () if counts(node) else node.args
-        chosen = [id(arg) for arg in indices(node)]
-        return [arg for arg in node.args if id(arg) not in chosen] if chosen else node.args
+        chosen = index_places(node)
+        return [a for k, a in enumerate(node.args) if k not in chosen] if chosen else node.args
 
     def of_integers(self) -> SourceProgram:
         """The program that writes what indexes, in integers, among the statements of this one."""
@@ -198,8 +199,7 @@ class SourceProgram(Sums):
         arg = node.args[k]
         if self.around is not None and counts(node):
             return self.around.inner(arg)
-        index = any(arg is other for other in indices(node))
-        return self.integer(arg) if index else self.code(arg)
+        return self.integer(arg) if k in index_places(node) else self.code(arg)
 
     def integer(self, e: Expr) -> Code:
         """An array of integers, written now where it is not yet."""

@@ -1,31 +1,31 @@
 /* Columns: gaps, extremes, signs; and the table of all routines. Works on what products.c has. */
 
-/* By how much eigenvalues or singular values differ where they are equal. */
-static real rounding_of(const real *w, long n)
+/* By how much eigenvalues or singular values, which are s entries apart, differ where they are equal. */
+static real rounding_of(const real *w, long s, long n)
 {
     real size = 0;
     for (long i = 0; i < n; i++)
-        size = F(fabs)(w[i]) > size ? F(fabs)(w[i]) : size;
+        size = F(fabs)(w[i * s]) > size ? F(fabs)(w[i * s]) : size;
     return (real)larger(n, 16) * EPSILON * size;
 }
 
 /* 1 unless every difference of consecutive values, which are in order, is larger than that. */
-static int gaps_close(const real *w, long n)
+static int gaps_close(const real *w, long s, long n)
 {
-    real rounding = rounding_of(w, n);
+    real rounding = rounding_of(w, s, n);
     int close = 0;
     for (long i = 0; i + 1 < n; i++)
-        close |= !(F(fabs)(w[i + 1] - w[i]) > rounding);
+        close |= !(F(fabs)(w[(i + 1) * s] - w[i * s]) > rounding);
     return close;
 }
 
 /* 1 unless all singular values are above 0. */
-static int zero_among(const real *s, long n)
+static int zero_among(const real *w, long s, long n)
 {
-    real rounding = rounding_of(s, n);
+    real rounding = rounding_of(w, s, n);
     int zero = 0;
     for (long i = 0; i < n; i++)
-        zero |= !(s[i] > rounding);
+        zero |= !(w[i * s] > rounding);
     return zero;
 }
 
