@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from inspect import signature
 from typing import Any
@@ -65,3 +65,18 @@ def called(step: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         step(*args, **kwargs)
         assert BACKGROUND.wait(60)
     return step(*args, **kwargs)
+
+
+def in_turn(cases: Sequence[Any], others: Sequence[Any], share: int = 2) -> list[tuple[Any, Any]]:
+    """Every case with one in so many of the others, by turns, where all pairs take too long."""
+    return [
+        (case, other)
+        for k, case in enumerate(cases)
+        for j, other in enumerate(others)
+        if (k + j) % share == 0
+    ]
+
+
+def named(case: Any) -> str:
+    """What a case is called in the names of tests."""
+    return str(getattr(case, "name", case))

@@ -15,6 +15,7 @@ from tcalc.backends.c import pool
 from tcalc.backends.host import blas
 from tcalc.backends.numpy import tiles
 from tcalc.backends.numpy.program import KERNELS
+from tests.shared import in_turn
 
 X, Y, v = tc.var("X", ("m", "n")), tc.var("Y", ("m", "n")), tc.var("v", "n")
 IN_TILES = tc.exp(X @ tc.tanh(v)) @ Y
@@ -92,8 +93,7 @@ TRIANGLES = {
 }
 
 
-@pytest.mark.parametrize("name", TRIANGLES)
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(("name", "dtype"), in_turn(list(TRIANGLES), [np.float64, np.float32]))
 @pytest.mark.usefixtures("several_of_blas")
 def test_large_triangles_in_parts(name: str, dtype: Any) -> None:
     """Columns of a solve and panels of half a product are shared, at edges that fit no part too."""
@@ -163,7 +163,7 @@ def test_steps_of_numpys_have_one_thread_beside_loops(
 
     monkeypatch.setitem(KERNELS, "kernel", watched)
     A = tc.var("A", ("m", "m"))
-    for threads, n, wanted in ((2, 60, [1, 1]), (2, 1000, [3, 3]), (1, 60, [3, 3])):
+    for threads, n, wanted in ((2, 80, [1, 1]), (2, 1000, [3, 3]), (1, 80, [3, 3])):
         seen.clear()
         given = np.eye(n) + 1e-3
         tc.compile(tc.linalg.inv(A), backend="c", threads=threads)(A=given)

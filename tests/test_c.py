@@ -16,6 +16,7 @@ import tcalc as tc
 from tcalc.backends.c.rows import entry
 from tcalc.graph.applications import apply
 from tcalc.graph.operators import TABLE
+from tests.shared import in_turn
 from tests.test_backends import failure
 
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, 2.0, np.inf, -np.inf, np.nan, 1e-30, 3.7, -2.3, 710.0, 20.0]
@@ -286,7 +287,7 @@ def test_triangular_solves(n: int) -> None:
     rng = np.random.default_rng(n)
     a = np.tril(rng.normal(size=(n, n))) + 3 * n**0.5 * np.eye(n)
     A = tc.var("A", ("n", "n"))
-    for columns, trans in itertools.product((0, 1, 2, 17, 130), (0, 1)):
+    for columns, trans in in_turn((0, 1, 2, 17, 130), (n % 2, 1 - n % 2)):
         shape = ("n",) if not columns else ("n", "k")
         b = rng.normal(size=(n, columns) if columns else n)
         B = tc.var("B", shape)

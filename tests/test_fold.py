@@ -13,6 +13,7 @@ import pytest
 import tcalc as tc
 from tcalc.graph.nodes import Expr
 from tests.loop_cases import ARRAYS, CASES, JAX, Case, data, expression, loss, names
+from tests.shared import in_turn
 
 MODES = ("reverse", "forward", "cross-country")
 COUNT = 3
@@ -94,7 +95,7 @@ TWICE = [
 ]
 THRICE = [
     pytest.param(case, mode, id=f"{case.name}-{mode}")
-    for case, mode in product(CASES, MODES)
+    for case, mode in in_turn(CASES, MODES)
     if case.name != LARGE or mode != MODES[-1]
 ]
 

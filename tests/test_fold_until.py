@@ -9,6 +9,7 @@ import pytest
 
 import tcalc as tc
 from tcalc.graph.normal import bare
+from tests.shared import in_turn, named
 from tests.until_cases import CASES, Case, by_jax
 
 BACKENDS = ["functional", "numpy", "c"]
@@ -39,8 +40,7 @@ def test_values_and_derivatives(case: Case, backend: str) -> None:
         close(found[3], gradients[0], "forward")
 
 
-@of_each_case
-@pytest.mark.parametrize("backend", ["numpy", "c"])
+@pytest.mark.parametrize(("case", "backend"), in_turn(CASES, ["numpy", "c"]), ids=named)
 def test_items_of_batches_end_at_steps_of_their_own(case: Case, backend: str) -> None:
     """Batches of derivatives, and derivatives of batches."""
     e, first = case.expression(), case.targets[0]

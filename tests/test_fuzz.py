@@ -36,7 +36,7 @@ def test_random_programs_agree_with_jets_everywhere(first: int) -> None:
     assert not mismatches, "\n".join(map(str, mismatches))
 
 
-@pytest.mark.parametrize("first", range(2_000_100, 2_000_600, 100))
+@pytest.mark.parametrize("first", range(2_000_100, 2_000_500, 100))
 def test_many_random_programs_agree_with_jets_in_every_plan(first: int) -> None:
     """No piece of these is one in forty, which all checks are made of."""
     compared, seeds, mismatches = piece(Work(first, 100, every=40))

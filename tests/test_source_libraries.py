@@ -19,13 +19,15 @@ from tcalc.graph.operators import Op
 from tcalc.languages.source.registry import LANGUAGES
 from tests import linalg_cases, loop_cases, place_cases, test_joining, until_cases
 from tests.cases import CASES, Case
+from tests.shared import in_turn, named
 from tests.source_runs import LIBRARIES, computed, run_checked, typed
 from tests.test_backends import of_matrices, of_places, of_row
 from tests.test_fold import COUNT, targets
 from tests.test_operators import APPLIED, ELEMENTWISE, differentiable, points
 from tests.test_source_tables import CONSTANTS, DIMENSIONS, SELECTIONS
 
-pytestmark = pytest.mark.parametrize("language", [name for name in LIBRARIES if name != "numpy"])
+OTHERS = [name for name in LIBRARIES if name != "numpy"]
+each_language = pytest.mark.parametrize("language", OTHERS)
 
 
 @pytest.fixture(autouse=True)
@@ -66,7 +68,7 @@ def check(
             np.testing.assert_allclose(value, other, rtol=0, atol=near * size, err_msg=name)
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize(("case", "language"), in_turn(CASES, OTHERS), ids=named)
 def test_derivatives(case: Case, language: str) -> None:
     e = case.expression()
     wanted = {
@@ -77,7 +79,7 @@ def test_derivatives(case: Case, language: str) -> None:
     check(wanted, case.sample(), language)
 
 
-@pytest.mark.parametrize("case", linalg_cases.CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize(("case", "language"), in_turn(linalg_cases.CASES, OTHERS), ids=named)
 def test_matrix_functions(case: linalg_cases.Case, language: str) -> None:
     wanted, arrays = of_matrices(case)
     if case.name.startswith("svd-"):  # columns are given up to their signs
@@ -89,6 +91,7 @@ def test_matrix_functions(case: linalg_cases.Case, language: str) -> None:
     check(wanted, arrays, language)
 
 
+@each_language
 @pytest.mark.parametrize("case", loop_cases.CASES, ids=lambda case: case.name)
 def test_loops(case: loop_cases.Case, language: str) -> None:
     e = loop_cases.expression(case, "T")
@@ -101,17 +104,20 @@ def test_loops(case: loop_cases.Case, language: str) -> None:
             np.testing.assert_allclose(value, other, rtol=1e-11, atol=1e-11)
 
 
+@each_language
 @pytest.mark.parametrize("case", until_cases.CASES, ids=lambda case: case.name)
 def test_loops_until_a_condition(case: until_cases.Case, language: str) -> None:
     e = case.expression()
     check({"value": e, "gradient": tc.grad(e, case.targets[0])}, case.arrays(), language, 1e-9)
 
 
+@each_language
 @pytest.mark.parametrize("case", place_cases.CASES, ids=lambda case: case.name)
 def test_places(case: place_cases.Case, language: str) -> None:
     check(*of_places(case), language)
 
 
+@each_language
 @pytest.mark.parametrize(("name", "build"), test_joining.CASES)
 def test_joining_and_slicing(name: str, build: Any, language: str) -> None:
     x = tc.var(name, test_joining.SHAPES[name])
@@ -120,6 +126,7 @@ def test_joining_and_slicing(name: str, build: Any, language: str) -> None:
     check({"value": e, "gradient": tc.grad(tc.sum(e * e), x)}, arrays, language)
 
 
+@each_language
 @pytest.mark.parametrize("row", ELEMENTWISE, ids=str)
 def test_elementwise_rows(row: Op, language: str) -> None:
     variables = [tc.var(f"x{k}", "n") for k in range(len(row.core))]
@@ -131,11 +138,13 @@ def test_elementwise_rows(row: Op, language: str) -> None:
     check(wanted, arrays, language)
 
 
+@each_language
 @pytest.mark.parametrize(("row", "params"), APPLIED, ids=str)
 def test_rows(row: Op, params: tuple[Any, ...], language: str) -> None:
     check(*of_row(row, params), language)
 
 
+@each_language
 @pytest.mark.parametrize(("row", "params"), CONSTANTS, ids=str)
 def test_rows_without_operands(row: Op, params: tuple[Any, ...], language: str) -> None:
     e = apply(row, params=params)
@@ -143,6 +152,7 @@ def test_rows_without_operands(row: Op, params: tuple[Any, ...], language: str) 
     np.testing.assert_array_equal(computed(e, {}, language, **sizes), e(**sizes))
 
 
+@each_language
 @pytest.mark.parametrize("row", SELECTIONS, ids=str)
 def test_selections(row: Op, language: str) -> None:
     g = tc.var("g", 5, integer=True)
@@ -153,6 +163,7 @@ def test_selections(row: Op, language: str) -> None:
         np.testing.assert_array_equal(found, e(g=at, **sizes))
 
 
+@each_language
 @pytest.mark.parametrize("order", [0, 1])
 @pytest.mark.parametrize("row", [r for r in ELEMENTWISE if len(r.core) < 3], ids=str)
 def test_numbers_of_python_are_taken(row: Op, order: int, language: str) -> None:
@@ -173,6 +184,7 @@ NAMES = [
 ]  # fmt: skip
 
 
+@each_language
 def test_any_identifier_is_a_name(language: str) -> None:
     """As variable and as dimension."""
     given = [tc.var(name, (name,)) for name in NAMES]
@@ -187,6 +199,7 @@ def test_any_identifier_is_a_name(language: str) -> None:
         np.testing.assert_allclose(value, other, rtol=1e-12)
 
 
+@each_language
 @pytest.mark.parametrize("name", ["floats", "_check", "_fold", "dtype", "print", "lambda", "f g"])
 def test_names_of_functions_mean_nothing_else(name: str, language: str) -> None:
     module = LANGUAGES[language].library  # type: ignore[attr-defined]
@@ -195,6 +208,7 @@ def test_names_of_functions_mean_nothing_else(name: str, language: str) -> None:
             tc.to_code(tc.var("x"), language, name=bad)
 
 
+@each_language
 def test_keys_are_text(language: str) -> None:
     texts = ["a'\"\\\n", '"""', "#", "*/", "np.zeros(", "{0}", "%s", "\ud800"]
     x = tc.var("x")
@@ -210,6 +224,7 @@ def test_keys_are_text(language: str) -> None:
 x, X, S = tc.var("x", "n"), tc.var("X", ("m", "n")), tc.var("S", ("n", "n"), positive_definite=True)
 
 
+@each_language
 @pytest.mark.parametrize(
     "e",
     [tc.hessian(tc.sum(tc.log(1 + tc.exp(X @ x))), x), tc.grad(tc.logdet(S), S), (X @ x, {"s": x})],
@@ -220,6 +235,7 @@ def test_self_checks_pass(e: Any, language: str, capsys: pytest.CaptureFixture[s
     assert re.search("central differences|shapes are", capsys.readouterr().out)
 
 
+@each_language
 def test_self_checks_find_what_is_wrong(language: str) -> None:
     source = tc.to_code(tc.grad(tc.sum(tc.exp(X @ x)), x), language, check=True)
     right, rest = source.split("def f_before", 1)
