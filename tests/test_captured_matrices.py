@@ -1,4 +1,4 @@
-"""Matrices that functions read from outside, and transposes of them."""
+"""Matrices that functions read from outside: identities, diagonals, and transposes of others."""
 
 from __future__ import annotations
 
@@ -12,25 +12,28 @@ import pytest
 
 import tcalc as tc
 from tcalc.graph.captures import Captures
+from tcalc.graph.nodes import Const, Einsum, postorder
 
 RNG = np.random.default_rng(0)
-Z, S, y = RNG.normal(size=(6, 3)), np.diag([2.0, 0.5, 3.0]), RNG.normal(size=6)
-W = np.asfortranarray(RNG.normal(size=(6, 6)))
+ENTRIES = np.arange(1.0, 9.0)
+NAN, INFINITE = [np.where(ENTRIES == 2, x, 0) for x in (np.nan, np.inf)]
+Z, S, y = RNG.normal(size=(9, 8)), np.diag(ENTRIES / 4), RNG.normal(size=9)
+W = np.asfortranarray(RNG.normal(size=(9, 9)))
 
 
 def components(xp: Any, v: Any) -> Any:
     """The restricted likelihood of two variances."""
-    V = xp.exp(v[0]) * Z @ Z.T + xp.exp(v[1]) * np.eye(6)
+    V = xp.exp(v[0]) * Z @ Z.T + xp.exp(v[1]) * np.eye(9)
     return xp.linalg.slogdet(V)[1] + y @ xp.linalg.solve(V, y)
 
 
 def ridge(xp: Any, v: Any) -> Any:
     hat = Z @ xp.linalg.solve(Z.T @ Z + xp.exp(v[0]) * S, Z.T)
-    return xp.sum((y - hat @ y) ** 2) / (6 - xp.trace(hat)) ** 2 + v[1] ** 2
+    return xp.sum((y - hat @ y) ** 2) / (9 - xp.trace(hat)) ** 2 + v[1] ** 2
 
 
 def turned(xp: Any, v: Any) -> Any:
-    return xp.sum(xp.tanh(W * v[0]) @ W.T @ (np.eye(6) * v[1]) @ W[:, ::-1])
+    return xp.sum(xp.tanh(W * v[0]) @ W.T @ (np.eye(9) * v[1]) @ W[:, ::-1])
 
 
 MODELS: list[Callable[[Any, Any], Any]] = [components, ridge, turned]
@@ -46,9 +49,41 @@ def test_derivatives_are_those_of_jax(model: Callable[[Any, Any], Any]) -> None:
                 np.testing.assert_allclose(made(at), wanted, rtol=1e-10, atol=1e-12)
 
 
+def test_what_is_computed_says_so() -> None:
+    """No product with an identity, and one inverse of a symmetric matrix."""
+    v = tc.var("v", 2)
+    with Captures() as captures:
+        e = components(tc.numpy, v)
+    assert len(captures.arrays) == 2  # Z, and y
+    plan = tc.compile(tc.grad(e, v)).plan_for(v=(2,), **{c.name: c.shape for c in captures.arrays})
+    assert "cholesky" in str(plan).lower()
+
+
+@pytest.mark.parametrize(
+    ("array", "kind"),
+    [
+        (np.eye(8), "unit"), (np.eye(9, dtype=np.float32), "unit"), (np.diag(ENTRIES), "diag"),
+        (np.diag(ENTRIES - 1), "full"), (np.zeros((8, 8)), "full"), (np.eye(8)[:7], "full"),
+        (np.diag(ENTRIES + NAN), "full"), (np.diag(ENTRIES + INFINITE), "full"),
+        (np.eye(3), "full"), (np.eye(8) + np.eye(8, k=2), "full"), (np.ones((1, 1)), "full"),
+        (np.eye(8, k=1), "full"), (np.eye(8) + np.nan * np.eye(8, k=1), "full"),
+        (np.eye(8, dtype=int), "unit"),
+    ],
+)  # fmt: skip
+def test_constants(array: np.ndarray, kind: str) -> None:
+    e = tc.const(array)
+    leaves = [node for node in postorder([e]) if isinstance(node, Const)]
+    assert {"unit": [], "diag": [array.shape[:1]], "full": [array.shape]}[kind] == [
+        c.shape for c in leaves
+    ]
+    assert (kind == "full") == isinstance(e, Const)
+    assert kind == "full" or (isinstance(e, Einsum) and len(set(e.out)) == 1)
+    np.testing.assert_array_equal(e(), array)
+
+
 def test_a_transpose_is_that_of_what_was_read() -> None:
     """As long as it lies in the same memory, and has the same entries."""
-    at = np.ones(3)
+    at = np.ones(8)
     held = {"one": Z.copy()}
 
     def f(v: Any) -> Any:
@@ -61,20 +96,20 @@ def test_a_transpose_is_that_of_what_was_read() -> None:
         held[key] = held["one"]
         before = held["one"].copy()
         found = tc.grad(f)(at)
-        np.testing.assert_allclose(found, before.T @ held["one"] @ np.ones(3), rtol=1e-13)
+        np.testing.assert_allclose(found, before.T @ held["one"] @ at, rtol=1e-12)
     with Captures() as captures:
         one, other, part = (tc.const(a) for a in (Z, Z.T, Z.T[:2]))
         assert (one + other.T) is 2 * one
     assert len(captures.arrays) == 2
-    assert part.shape == (2, 6)
+    assert part.shape == (2, 9)
 
 
 def test_a_matrix_that_becomes_another_kind_is_seen() -> None:
-    held = {"A": np.eye(3)}
+    held = {"A": np.eye(8)}
     g = tc.grad(lambda v: np.sum((held["A"] @ v) ** 2))
-    for A in (np.eye(3), 2 * np.eye(3), RNG.normal(size=(3, 3)), np.zeros((3, 3)), np.eye(3)):
+    for A in (np.eye(8), 2 * np.eye(8), RNG.normal(size=(8, 8)), np.zeros((8, 8)), np.eye(8)):
         held["A"] = A
-        np.testing.assert_allclose(g(np.arange(3.0)), 2 * A.T @ A @ np.arange(3.0), atol=1e-14)
+        np.testing.assert_allclose(g(np.arange(8.0)), 2 * A.T @ A @ np.arange(8.0), atol=1e-14)
 
 
 @pytest.mark.parametrize("backend", ["numpy", "c", "auto"])

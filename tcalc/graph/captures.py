@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from ..support.errors import TraceError
 from .nodes import Expr, Var, intern
 from .products import permuted
 from .properties import INTEGERS
+from .variables import by_diagonal
 
 #: Begins the names of variables that stand for arrays: no name that users can give does.
 MARK = "@"
@@ -68,12 +70,13 @@ class Captures:
         return v
 
     def read(self, value: object, array: np.ndarray) -> Expr:
-        """What stands for an array: its variable.
-
-        Of a matrix it is that of its transpose, where that is what lies row by row.
-        """
+        """What stands for an array: its variable, that of its transpose, or of its diagonal."""
         if array.ndim != 2 or array.dtype.kind != "f":
             return self.held(value, array)
+        return by_diagonal(array, partial(self._turned, value))
+
+    def _turned(self, value: object, array: np.ndarray) -> Expr:
+        """The variable of a matrix, or of its transpose where that is what lies row by row."""
         turns = array.flags.f_contiguous and not array.flags.c_contiguous
         lies = array.T if turns else array
         v = self._lying_so(lies) if array is value else None

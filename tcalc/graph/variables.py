@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -14,9 +14,13 @@ from ..support.limits import for_text
 from ..support.misspelt import closest_name
 from ..support.whole_numbers import clipped_repr, whole_number
 from .bound_variables import readable
-from .extents import Extent, Shape, affine_extent, show_shape
+from .extents import ONE, Extent, Shape, affine_extent, show_shape
 from .nodes import Const, Expr, Var, dimensions, intern
+from .products import LabelledExpr, outer_product
 from .properties import PROPERTIES, with_implied
+
+#: Rows from which a matrix of a diagonal is one by its entries.
+WHOLE = 8
 
 
 def var(name: str, shape: Extent | Iterable[Extent] = (), **properties: bool) -> Var:
@@ -138,6 +142,22 @@ def const_node(value: np.ndarray) -> Const:
         data = np.where(nan, np.array(np.nan, data.dtype), data)
     found: Const = intern(Const, (data.dtype.str, value.shape, data.tobytes()))
     return found
+
+
+def by_diagonal(array: np.ndarray, leaf: Callable[[np.ndarray], Expr]) -> Expr:
+    """An array as this leaf; a matrix of a diagonal, as NumPy writes it, by that of the diagonal.
+
+    A diagonal of ones leaves a unit tensor, which is never an operand. Matrices with few rows stay
+    whole: beside those that are stacked from entries their unit tensors would set free nothing.
+    """
+    n = len(array)
+    if array.ndim != 2 or array.shape[1] != n or n < WHOLE or array[0, 1] or not array[0, 0]:
+        return leaf(array)
+    entries = array.diagonal().copy()
+    if np.count_nonzero(array) > n or not entries.all() or not np.isfinite(entries).all():
+        return leaf(array)
+    factors: list[LabelledExpr] = [] if np.all(entries == 1) else [(leaf(entries), (0,))]
+    return outer_product(factors, (0, 0), {0: n}, ONE)
 
 
 def is_masked(value: object) -> bool:

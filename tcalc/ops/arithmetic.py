@@ -31,7 +31,7 @@ from ..graph.extents import (
 from ..graph.nodes import Expr, check_declarations
 from ..graph.normal import bare
 from ..graph.products import is_number, numeral
-from ..graph.variables import check_shape, const_node, is_masked
+from ..graph.variables import by_diagonal, check_shape, const_node, is_masked
 from ..support.errors import ShapeError, TraceError, UnsupportedError
 from ..support.excerpts import shortened
 from ..support.given import array_of, as_numbers
@@ -112,7 +112,7 @@ def const(value: object) -> Expr:
         return numeral(float(array))
     array = array.astype(np.float32 if array.dtype.itemsize <= 4 else np.float64, copy=False)
     held = captured(value, array)
-    return const_node(array) if held is None else held
+    return by_diagonal(array, const_node) if held is None else held
 
 
 # --- broadcasting ---------------------------------------------------------------------------------
