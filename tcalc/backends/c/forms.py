@@ -15,11 +15,13 @@ from .rows import (
     OF_PAIRS,
     PACKED,
     PAIRWISE,
+    PLACES,
     REDUCTIONS,
     ROUTINES,
     RUNNING,
     SEVERAL,
     SHARES,
+    SORTED,
     SPECIAL,
 )
 from .rows import entry as written_entry
@@ -79,7 +81,11 @@ def expressible(
     if step.kind in ("ufunc", "kernel") and step.params[0].elementwise:
         few = prod(step.shape) <= FEW_ENTRIES and step.params[0].name in SPECIAL
         return few or bool(written_entry(step.params[0]))
-    if step.kind == "kernel" and step.params[0].name in (REDUCTIONS | SHARES | RUNNING | OF_PAIRS):
+    if step.kind == "kernel" and step.params[0].name in (
+        REDUCTIONS | SHARES | RUNNING | PLACES | OF_PAIRS
+    ):
+        if step.params[0].name == "argsort":
+            return plan.shapes[step.args[0]][-1] <= SORTED
         return not any(isinstance(n, int) and n < 1 for n in step.params[1:])
     if step.kind == "finish":
         return step.params[0].name in OF_FACTORS or step.args[0] in held

@@ -10,7 +10,17 @@ from ...plan.steps import Step
 from ...support.arrays import Sizes
 from .frames import Frame, StridedArray, checked, full, lies, over_all, start_of, strides
 from .loopnests import COperand, CStatement, Nest, aligned
-from .rows import GENERAL, OF_PAIRS, PAIRWISE, REDUCTIONS, ROUTINES, RUNNING, SEVERAL, SHARES
+from .rows import (
+    GENERAL,
+    OF_PAIRS,
+    PAIRWISE,
+    PLACES,
+    REDUCTIONS,
+    ROUTINES,
+    RUNNING,
+    SEVERAL,
+    SHARES,
+)
 from .sharing import BATCH
 
 
@@ -139,6 +149,8 @@ def _kernel(frame: Frame, step: Step) -> str:
         return _shares(frame, step)
     if step.params[0].name in RUNNING:
         return _running(frame, step)
+    if step.params[0].name in PLACES:
+        return _place_along(frame, step)
     if step.params[0].name in OF_PAIRS:
         return _of_pairs(frame, step)
     if step.params[0].name in PAIRWISE:
@@ -229,6 +241,15 @@ def _running(frame: Frame, step: Step) -> str:
         apart.append(strides[-1])
     given = f"{starts[0]}, {apart[0]}L, {starts[1]}, {apart[1]}L, {shape[-1]}"
     return f"{over_all(shape[:-1])}{RUNNING[step.params[0].name]}({given});"
+
+
+def _place_along(frame: Frame, step: Step) -> str:
+    """Where along the last axis one entry is."""
+    (a,), out = step.args, frame.arrays[step.out]
+    shape, strides = frame.arrays[a]
+    given = f"{start_of(a, strides[:-1])}, {strides[-1]}L, {shape[-1]}"
+    target, name = start_of(step.out, out.strides), PLACES[step.params[0].name]
+    return f"{over_all(out.shape)}*({target}) = {name}({given});"
 
 
 def _columns(lead: Sizes) -> tuple[str, str]:

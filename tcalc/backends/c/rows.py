@@ -7,6 +7,7 @@ the dtype. A row that is not here is computed as its formula says, or by its ker
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from ...graph.formulas import Entry, recorded
@@ -60,8 +61,12 @@ ENTRIES: dict[str, str] = {
 #: few: for many SciPy's kernels take as long, and what stands beside them keeps its vectors.
 _OF_TWO = ("betaln", "polygamma", "inverse_mills")
 SPECIAL = {
-    name: f"(real){name}({{0}}{', {1}' if name in _OF_TWO else ''})"
-    for name in ("digamma", "log_ndtr", "erfinv", "erfcinv", "ndtri", *_OF_TWO)
+    **{
+        name: f"(real){name}({{0}}{', {1}' if name in _OF_TWO else ''})"
+        for name in ("digamma", "log_ndtr", "erfinv", "erfcinv", "ndtri", *_OF_TWO)
+    },
+    "gamma": "(real)tgamma({0})",
+    "beta": "(real)beta_function({0}, {1})",
 }
 FEW_ENTRIES = 1 << 12
 _EXACT = (*_COMPARED, "logical_and", "logical_or", "logical_not", "maximum", "minimum", "where")
@@ -118,8 +123,14 @@ REDUCTIONS = {
 SHARES = {"hardmax": "_max", "hardmin": "_min"}
 #: The same of the entries of two arrays, which are s and t apart.
 OF_PAIRS = {"weighted_logsumexp": "_weighted_logsumexp"}
-#: Rows whose result has the operand's shape: sums of the entries of a row up to each, or from each.
-RUNNING = {"cumsum": "_sums_up_to", "revcumsum": "_sums_from"}
+#: Rows whose result has the operand's shape: sums of the entries of a row up to each, or from each,
+#: and the places of its entries in ascending order, of rows up to so long.
+RUNNING = {"cumsum": "_sums_up_to", "revcumsum": "_sums_from", "argsort": "_places_in_order"}
+SORTED = 64
+#: Rows that have the place of one entry along the last axis.
+PLACES = {"argmax": "_place_of_max", "argmin": "_place_of_min"}
+#: All of these.
+ALONG_AXES = frozenset({*REDUCTIONS, *SHARES, *RUNNING, *PLACES, *OF_PAIRS})
 _EXTREME = """
 static inline real {name}(const real *x, long n) {{
     real found = x[0];
@@ -142,152 +153,23 @@ static inline void {name}_across(const real *x, long n, long s, long m, real *ou
                                                                                : out[j];
 }}
 """
-REDUCTION_FUNCTIONS = f"""
-enum {{ COLUMNS = 64 }};
-{_EXTREME.format(name="_max", kind="max", sign=">")}
-{_EXTREME.format(name="_min", kind="min", sign="<")}
-static inline void shares(const real *x, long n, real top, real *out) {{
-    real count = 0;
-    #pragma omp simd reduction(+: count)
-    for (long i = 0; i < n; i++)
-        count += x[i] == top;
-    const real share = 1 / count;
-    #pragma omp simd
-    for (long i = 0; i < n; i++)
-        out[i] = (x[i] == top) * share;
-}}
-
-/* The same of m columns next to each other of entries s apart, each a row of entries t apart,
-   rows u apart. */
-static inline void shares_across(
-    const real *x, real *out, long n, long s, long t, long u, long m,
-    void extreme(const real *, long, long, long, real *)) {{
-    real top[COLUMNS], count[COLUMNS] = {{0}};
-    extreme(x, n, s, m, top);
-    for (long i = 0; i < n; i++)
-        #pragma omp simd
-        for (long j = 0; j < m; j++)
-            count[j] += x[i * s + j] == top[j];
-    #pragma omp simd
-    for (long j = 0; j < m; j++)
-        count[j] = 1 / count[j];
-    for (long j = 0; j < m; j++)
-        for (long i = 0; i < n; i++)
-            out[j * u + i * t] = (x[i * s + j] == top[j]) * count[j];
-}}
-
-/* The norm of entries s apart, over a power of two near the largest: squares stay in range. */
-static real _scaled_norm2(const real *x, long n, long s) {{
-    real top = 0, sum = 0;
-    int power, nan = 0;
-    for (long i = 0; i < n; i++) {{
-        top = F(fabs)(x[i * s]) > top ? F(fabs)(x[i * s]) : top;
-        nan |= x[i * s] != x[i * s];
-    }}
-    if (nan || !isfinite(top) || top == 0)
-        return nan ? (real)NAN : top;
-    F(frexp)(top, &power);
-    for (long i = 0; i < n; i++) {{
-        real part = F(ldexp)(x[i * s], -power);
-        sum += part * part;
-    }}
-    return F(ldexp)(F(sqrt)(sum), power);
-}}
-
-/* Below SMALLEST, entries whose squares underflow have more than rounding's part of the sum. */
-#define SMALLEST (sizeof(real) == 8 ? 1e-137 : 1e-11)
-static inline real _norm2(const real *x, long n) {{
-    wide sum = 0;
-    #pragma omp simd reduction(+: sum)
-    for (long i = 0; i < n; i++)
-        sum += x[i] * x[i];
-    real found = (real)sqrt(sum);
-    return found > SMALLEST && isfinite(found) ? found : _scaled_norm2(x, n, 1);
-}}
-
-static inline void _norm2_across(const real *x, long n, long s, long m, real *out) {{
-    for (long j = 0; j < m; j++)
-        out[j] = 0;
-    for (long i = 0; i < n; i++)
-        #pragma omp simd
-        for (long j = 0; j < m; j++)
-            out[j] += x[i * s + j] * x[i * s + j];
-    for (long j = 0; j < m; j++) {{
-        out[j] = F(sqrt)(out[j]);
-        if (!(out[j] > SMALLEST && isfinite(out[j])))
-            out[j] = _scaled_norm2(x + j, n, s);
-    }}
-}}
-
-static inline real _prod(const real *x, long n) {{
-    real found = 1;
-    #pragma omp simd reduction(*: found)
-    for (long i = 0; i < n; i++)
-        found *= x[i];
-    return found;
-}}
-
-static inline void _prod_across(const real *x, long n, long s, long m, real *out) {{
-    for (long j = 0; j < m; j++)
-        out[j] = 1;
-    for (long i = 0; i < n; i++)
-        #pragma omp simd
-        for (long j = 0; j < m; j++)
-            out[j] *= x[i * s + j];
-}}
-
-/* Of entries s apart, as entries t apart. */
-static inline void _sums_up_to(const real *x, long s, real *out, long t, long n) {{
-    real sum = 0;
-    for (long i = 0; i < n; i++)
-        out[i * t] = sum += x[i * s];
-}}
-
-static inline void _sums_from(const real *x, long s, real *out, long t, long n) {{
-    real sum = 0;
-    for (long i = n - 1; i >= 0; i--)
-        out[i * t] = sum += x[i * s];
-}}
-
-static inline real _logsumexp(const real *x, long n) {{
-    real top = _max(x, n);
-    wide sum = 0;
-    if (!isfinite(top))
-        top = 0;
-    #pragma omp simd reduction(+: sum)
-    for (long i = 0; i < n; i++)
-        sum += F(exp)(x[i] - top);
-    return top + (real)log(sum);
-}}
-
-/* Where a weight is 0, its exponent counts for nothing. */
-static inline real _weighted_logsumexp(const real *x, long s, const real *b, long t, long n) {{
-    real top = -INFINITY;
-    wide sum = 0;
-    for (long i = 0; i < n; i++)
-        if (b[i * t] != 0 && !(x[i * s] <= top))
-            top = x[i * s];
-    if (!isfinite(top))
-        top = 0;
-    for (long i = 0; i < n; i++)
-        sum += b[i * t] != 0 ? b[i * t] * F(exp)(x[i * s] - top) : b[i * t];
-    return top + (real)log(sum);
-}}
-
-static inline void _logsumexp_across(const real *x, long n, long s, long m, real *out) {{
-    real sum[COLUMNS] = {{0}};
-    _max_across(x, n, s, m, out);
-    for (long j = 0; j < m; j++)
-        out[j] = isfinite(out[j]) ? out[j] : 0;
-    for (long i = 0; i < n; i++)
-        #pragma omp simd
-        for (long j = 0; j < m; j++)
-            sum[j] += F(exp)(x[i * s + j] - out[j]);
-    #pragma omp simd
-    for (long j = 0; j < m; j++)
-        out[j] += F(log)(sum[j]);
+_EXTREME_PLACE = """
+/* The first of equal entries, s apart; of NaN the first one. */
+static inline real {name}(const real *x, long s, long n) {{
+    long found = 0;
+    for (long i = 1; i < n && x[found * s] == x[found * s]; i++)
+        if (x[i * s] {sign} x[found * s] || x[i * s] != x[i * s])
+            found = i;
+    return (real)found;
 }}
 """
+_SIGNS = (("max", ">"), ("min", "<"))
+REDUCTION_FUNCTIONS = "\n".join([
+    "enum { COLUMNS = 64 };",
+    *[_EXTREME.format(name=f"_{word}", kind=word, sign=sign) for word, sign in _SIGNS],
+    *[_EXTREME_PLACE.format(name=f"_place_of_{word}", sign=sign) for word, sign in _SIGNS],
+    Path(__file__).with_name("routines").joinpath("reductions.c").read_text(encoding="utf-8"),
+])  # fmt: skip
 
 
 class Spread(NamedTuple):

@@ -101,7 +101,7 @@ void *const tcalc_routines[] = {
     gaps_close, zero_among, column_signs, inverse_definite, tri_inverse, identities,
     lu, solve_lu, inv_lu, logdet_lu, det_lu, det_sign_lu,
     solve_general, inv, logdet, det, det_sign, adj, logdet_definite,
-    digamma, polygamma, log_ndtr, inverse_mills, betaln, erfinv, erfcinv, ndtri,
+    digamma, polygamma, log_ndtr, inverse_mills, betaln, beta_function, erfinv, erfcinv, ndtri,
     expm, expm_frechet, expm_frechet2, adj_frechet,
     eigh, lq, svd, squared_distances, weighted, crossed, by_columns, columns_of,
     windows_over_few, windows_over_many,
