@@ -50,6 +50,13 @@ def test_factors_that_steps_share(n: int, dtype: Any) -> None:
         assert k == 0 or n > 64 or step._engine.entries
 
 
+#: What `_small` has; rules load further rows when it is built.
+SMALL = (
+    "eigenvalues", "eigenvectors", "singular values", "of rows", "rows of a factor",
+    "an exponential", "its second derivative", "a determinant",
+)  # fmt: skip
+
+
 def _small(n: int) -> dict[str, Any]:
     w, v = tc.linalg.eigh(A)
     u, s, vh = tc.linalg.svd(X, full_matrices=False)
@@ -70,10 +77,12 @@ def _small(n: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", _small(4))
+@pytest.mark.parametrize("name", SMALL)
 @pytest.mark.parametrize("n", [4, 9, 20])
 def test_they_are_one_entry_of_c(name: str, n: int) -> None:
-    outputs, shapes = _small(n)[name]
+    small = _small(n)
+    assert set(small) == set(SMALL)
+    outputs, shapes = small[name]
     values = {
         key: matrix(size) if isinstance(size, int) else RNG.normal(size=size)
         for key, size in shapes.items()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -228,7 +229,9 @@ def test_any_text_gives_an_expression_or_an_error(text: str) -> None:
 
 
 def test_functions_of_eigenvalues_are_of_square_matrices() -> None:
-    assert tc.parse("matrix_function(A, exp)").shape == ("n", "n")
+    e, data = tc.parse("matrix_function(A, exp)"), np.diag([1.0, 2.0])
+    assert e.shape == ("n", "n")
+    np.testing.assert_allclose(e(A=data), np.diag(np.exp([1.0, 2.0])), atol=1e-14)
     with pytest.raises(tc.ShapeError, match="a square one is needed here"):
         tc.parse("matrix_function_trace(B, exp)", B=("n", "m"))
 

@@ -69,7 +69,9 @@ def called_row(
     named = bool(texts) and texts[0].startswith("axis")
     given = [_parameter(text) for text in texts[named:]]
     if given and "{function}" in row.op.spelling.latex:
-        given[-1] = _FormulaText(texts[-1])  # powers of x may be extents, too
+        function = texts[-1]  # powers of x may be extents, too
+        alone = function.isidentifier() and function != "x"
+        given[-1] = _FormulaText(f"{function}(x)" if alone else function)
     params = [formula(p) if isinstance(p, _FormulaText) else p for p in given]
     other = next((text for text in texts[named:] if _OPTION.match(text)), None)
     if other is not None:
