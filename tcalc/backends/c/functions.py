@@ -307,18 +307,18 @@ class CompiledSteps(CFunction):
         step = self.steps[number]
         if not self._closures:
             self._closures = [self.workspaces.closure(s) for s in self.steps]
-        held = v[step.out]
+        memory = v[step.out]
         try:
             if KINDS[step.kind].into_zeros:
-                held.fill(0)
+                memory.fill(0)
             self._closures[number](v)
         except np.linalg.LinAlgError as error:
             self._failed(error, step)
         if step.out in self._held:
-            held.take(v[step.out])
-        elif v[step.out] is not held:
-            held[...] = v[step.out]
-        v[step.out] = held
+            memory.take(v[step.out])
+        elif v[step.out] is not memory:
+            memory[...] = v[step.out]
+        v[step.out] = memory
 
     def text(self, arrays: Mapping[int, np.ndarray], v: Slots) -> str | None:
         known = {slot: self.array(a) for slot, a in arrays.items()}
