@@ -12,6 +12,8 @@ import pytest
 import scipy.linalg
 
 import tcalc as tc
+from tcalc.graph.applications import apply
+from tcalc.graph.operators import TABLE
 from tests.test_c_calls import agree, entered
 
 A, X, p, E = tc.var("A", ("n", "n")), tc.var("X", ("m", "k")), tc.var("p", "n"), tc.var("E", (5, 5))
@@ -159,6 +161,18 @@ def test_equal_singular_values_are_errors_of_python() -> None:
     plain = tc.compile(tc.hessian(tc.norm(X, "nuc"), X), backend="numpy")
     for value in (RNG.normal(size=(4, 3)), np.eye(4)[:, :3], np.eye(4)[:, :3] * 2):
         np.testing.assert_allclose(nuclear(X=value), plain(X=value), atol=1e-12)
+
+
+@pytest.mark.parametrize("row", ["gaps", "svd_gaps"])
+def test_equal_entries_that_lie_apart_are_seen(row: str) -> None:
+    """Whatever lies between them, which is not equal."""
+    w = tc.var("w", "n")
+    step = tc.compile(apply(TABLE[row], w, params=("raise",)), backend="c")
+    order = 1 if row == "gaps" else -1
+    values = np.array([1.0, 7.0, 2.0, 7.0, 3.0])[::order]
+    np.testing.assert_allclose(step(w=values[::2]), step(w=values[::2].copy()), rtol=1e-15)
+    with pytest.raises(tc.LinAlgError, match="equal"):
+        step(w=np.array([1.0, 5.0 * order, 1.0])[::2])
 
 
 def _exponential(a: Any) -> Any:
