@@ -22,6 +22,7 @@ mask = np.array([True, False, True, True])
 #: By name, a function of so many parameters.
 FUNCTIONS: dict[str, tuple[Callable[[Any], Any], int]] = {
     "cross": (lambda p: np.sum(np.cross(p[:3], v[:3]) * p[3:6]), 6),
+    "a volume": (lambda p: np.sum(np.cross(p[:3], p[3:6]) * p[6:9]), 9),
     "cross of rows": (lambda p: np.sum(np.cross(p.reshape(3, 3), I3) ** 2), 9),
     "kron": (lambda p: np.sum(np.kron(A, p.reshape(2, 2)) ** 2), 4),
     "kron of an identity": (
