@@ -11,6 +11,7 @@ from .rows import (
     FEW_ENTRIES,
     FEW_ROWS,
     GENERAL,
+    LONGEST,
     OF_FACTORS,
     OF_PAIRS,
     PACKED,
@@ -21,7 +22,6 @@ from .rows import (
     RUNNING,
     SEVERAL,
     SHARES,
-    SORTED,
     SPECIAL,
 )
 from .rows import entry as written_entry
@@ -84,8 +84,8 @@ def expressible(
     if step.kind == "kernel" and step.params[0].name in (
         REDUCTIONS | SHARES | RUNNING | PLACES | OF_PAIRS
     ):
-        if step.params[0].name == "argsort":
-            return plan.shapes[step.args[0]][-1] <= SORTED
+        if step.params[0].name in LONGEST:
+            return plan.shapes[step.args[0]][-1] <= LONGEST[step.params[0].name]
         return not any(isinstance(n, int) and n < 1 for n in step.params[1:])
     if step.kind == "finish":
         return step.params[0].name in OF_FACTORS or step.args[0] in held

@@ -124,9 +124,10 @@ SHARES = {"hardmax": "_max", "hardmin": "_min"}
 #: The same of the entries of two arrays, which are s and t apart.
 OF_PAIRS = {"weighted_logsumexp": "_weighted_logsumexp"}
 #: Rows whose result has the operand's shape: sums of the entries of a row up to each, or from each,
-#: and the places of its entries in ascending order, of rows up to so long.
+#: and the places of its entries in ascending order.
 RUNNING = {"cumsum": "_sums_up_to", "revcumsum": "_sums_from", "argsort": "_places_in_order"}
-SORTED = 64
+#: The longest rows for which that is so: of longer ones NumPy is faster.
+LONGEST = {"argsort": 64}
 #: Rows that have the place of one entry along the last axis.
 PLACES = {"argmax": "_place_of_max", "argmin": "_place_of_min"}
 #: All of these.
