@@ -11,17 +11,13 @@ import tcalc as tc
 from tcalc.backends.c.forms import PLAIN, READING
 from tcalc.backends.c.functions import CompiledSteps
 from tcalc.backends.c.rows import (
+    ALONG_AXES,
     GENERAL,
     OF_FACTORS,
-    OF_PAIRS,
     PACKED,
     PAIRWISE,
-    PLACES,
-    REDUCTIONS,
     ROUTINES,
-    RUNNING,
     SEVERAL,
-    SHARES,
     SPECIAL,
     SPREAD,
 )
@@ -74,9 +70,8 @@ def test_every_kind_of_step_has_a_form_or_a_reason() -> None:
 
 def test_every_operator_has_a_form_or_a_reason() -> None:
     """Of general matrices that have few rows: for others LAPACK is faster."""
-    formed = {*REDUCTIONS, *SHARES, *ROUTINES, *PAIRWISE, *PACKED, *GENERAL - OF_FACTORS}
-    formed |= {name for name, _ in SPREAD} | SEVERAL.keys() | RUNNING.keys()
-    formed |= SPECIAL.keys() | OF_PAIRS.keys() | PLACES.keys()
+    formed = {*ALONG_AXES, *ROUTINES, *PAIRWISE, *PACKED, *GENERAL - OF_FACTORS}
+    formed |= {name for name, _ in SPREAD} | SEVERAL.keys() | SPECIAL.keys()
     left = {
         row.name
         for row in library_rows()

@@ -8,20 +8,16 @@ from math import prod
 from ...plan.steps import VIEW, Plan, Step, TiledLoop
 from .moves import MOVES
 from .rows import (
+    ALONG_AXES,
     FEW_ENTRIES,
     FEW_ROWS,
     GENERAL,
     LONGEST,
     OF_FACTORS,
-    OF_PAIRS,
     PACKED,
     PAIRWISE,
-    PLACES,
-    REDUCTIONS,
     ROUTINES,
-    RUNNING,
     SEVERAL,
-    SHARES,
     SPECIAL,
 )
 from .rows import entry as written_entry
@@ -81,9 +77,7 @@ def expressible(
     if step.kind in ("ufunc", "kernel") and step.params[0].elementwise:
         few = prod(step.shape) <= FEW_ENTRIES and step.params[0].name in SPECIAL
         return few or bool(written_entry(step.params[0]))
-    if step.kind == "kernel" and step.params[0].name in (
-        REDUCTIONS | SHARES | RUNNING | PLACES | OF_PAIRS
-    ):
+    if step.kind == "kernel" and step.params[0].name in ALONG_AXES:
         if step.params[0].name in LONGEST:
             return plan.shapes[step.args[0]][-1] <= LONGEST[step.params[0].name]
         return not any(isinstance(n, int) and n < 1 for n in step.params[1:])

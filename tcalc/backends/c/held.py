@@ -20,12 +20,21 @@ from .rows import FEW_ROWS, SEVERAL
 
 
 class Memory(ABC):
-    """A result in a workspace, which one call at a time uses."""
+    """A result in a workspace, which one call at a time uses.
+
+    Attributes
+    ----------
+    array : numpy.ndarray
+        What it lies in, from the first byte on.
+    """
+
+    array: Array
 
     @property
-    @abstractmethod
     def address(self) -> int:
         """Where C finds it."""
+        found: int = self.array.ctypes.data
+        return found
 
     @abstractmethod
     def take(self, made: Any) -> None:
@@ -64,16 +73,11 @@ class SeveralArrays(Memory):
 
     def __init__(self, shapes: Sequence[Sizes], dtype: np.dtype[Any]) -> None:
         self._arrays = []
-        self._whole = np.empty(sum(map(prod, shapes)), dtype)
+        self.array = np.empty(sum(map(prod, shapes)), dtype)
         first = 0
         for shape in shapes:
-            self._arrays.append(self._whole[first : first + prod(shape)].reshape(shape))
+            self._arrays.append(self.array[first : first + prod(shape)].reshape(shape))
             first += prod(shape)
-
-    @property
-    def address(self) -> int:
-        found: int = self._whole.ctypes.data
-        return found
 
     def __getitem__(self, number: int) -> Array:
         return self._arrays[number]
@@ -109,14 +113,10 @@ class Factors(Memory):
     """
 
     def __init__(self, n: int, dtype: np.dtype[Any]) -> None:
-        whole = np.empty(n * n * dtype.itemsize + (n + 1) * np.dtype(np.intc).itemsize, np.uint8)
-        self._lu = whole[: n * n * dtype.itemsize].view(dtype).reshape(n, n)
-        self._rows = whole[n * n * dtype.itemsize :].view(np.intc)
-
-    @property
-    def address(self) -> int:
-        found: int = self._lu.ctypes.data
-        return found
+        entries = n * n * dtype.itemsize
+        self.array = np.empty(entries + (n + 1) * np.dtype(np.intc).itemsize, np.uint8)
+        self._lu = self.array[:entries].view(dtype).reshape(n, n)
+        self._rows = self.array[entries:].view(np.intc)
 
     def __iter__(self) -> Iterator[Any]:
         return iter((self._lu.T, self._rows[:-1] - 1, int(self._rows[-1])))
@@ -139,7 +139,7 @@ class HeldFactors(HeldStep):
     def text(self, frame: Frame, given: Sequence[Array], number: int) -> str:
         (a,) = self._step.args
         r, c = frame.arrays[a].strides
-        return f"if (lu(p{a}, {r}, {c}, p{self._step.out}, {self._n})) {{ FAIL; }}"
+        return f"if (factor_lu(p{a}, {r}, {c}, p{self._step.out}, {self._n})) {{ FAIL; }}"
 
 
 def held(plan: Plan, dtype: np.dtype[Any]) -> dict[int, HeldStep]:

@@ -24,7 +24,6 @@ class LoopMemory(Memory):
 
     Attributes
     ----------
-    bytes : numpy.ndarray
     times : numpy.ndarray
         The current step of every loop that runs, the outermost first; C writes them.
     answers : Answers
@@ -34,9 +33,9 @@ class LoopMemory(Memory):
         asked, times = whole.ends
         memory = np.empty(whole.bytes + 64, np.uint8)
         start = -memory.ctypes.data % 64
-        self.bytes = memory[start : start + whole.bytes]
+        self.array = memory[start : start + whole.bytes]
         for place, array in whole.constants:
-            self.bytes[place : place + array.nbytes] = array.reshape(-1).view(np.uint8)
+            self.array[place : place + array.nbytes] = array.reshape(-1).view(np.uint8)
         self.times = self._at(times, (whole.depth,))
         self.times.fill(0)
         self.answers = Answers(whole.questions, self.times)
@@ -45,12 +44,7 @@ class LoopMemory(Memory):
         self._parts = {k: self._at(place, array.shape) for k, (place, array) in parts.items()}
 
     def _at(self, place: Place, shape: Sequence[int]) -> Array:
-        return np.ndarray(shape, place.dtype, self.bytes, place.at)
-
-    @property
-    def address(self) -> int:
-        found: int = self.bytes.ctypes.data
-        return found
+        return np.ndarray(shape, place.dtype, self.array, place.at)
 
     def __getitem__(self, number: int) -> Array:
         return self._parts[number]

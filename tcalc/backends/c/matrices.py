@@ -143,19 +143,8 @@ def _over(frame: Frame, step: Step) -> str:
 
 
 def _kernel(frame: Frame, step: Step) -> str:
-    if step.params[0].name in REDUCTIONS:
-        return _reduced(frame, step)
-    if step.params[0].name in SHARES:
-        return _shares(frame, step)
-    if step.params[0].name in RUNNING:
-        return _running(frame, step)
-    if step.params[0].name in PLACES:
-        return _place_along(frame, step)
-    if step.params[0].name in OF_PAIRS:
-        return _of_pairs(frame, step)
-    if step.params[0].name in PAIRWISE:
-        return _pairwise(frame, step)
-    return _general(frame, step) or _routine(frame, step)
+    form = _KERNELS.get(step.params[0].name)
+    return form(frame, step) if form else _general(frame, step) or _routine(frame, step)
 
 
 def _pairwise(frame: Frame, step: Step) -> str:
@@ -218,17 +207,20 @@ def _of_pairs(frame: Frame, step: Step) -> str:
     """A function of the last axes of two arrays, where these lie as one."""
     op, count = step.params
     out = frame.arrays[step.out]
-    lead, given = out.shape, []
+    lead, given, cores = out.shape, [], set()
     for slot in step.args:
         shape, strides = frame.arrays[slot]
         axes = len(shape) - count
-        apart = _apart(shape[axes:], strides[axes:])
-        if not count or apart is None:
+        core = shape[axes:]
+        cores.add(core)
+        apart = _apart(core, strides[axes:])
+        if apart is None:
             return ""
         given.append(f"{start_of(slot, aligned(lead, shape[:axes], strides[:axes]))}, {apart}L")
-    n = prod(frame.arrays[step.args[0]].shape[len(frame.arrays[step.args[0]].shape) - count :])
+    if not count or len(cores) > 1:  # one may be repeated along the other
+        return ""
     target = start_of(step.out, out.strides)
-    return f"{over_all(lead)}*({target}) = {OF_PAIRS[op.name]}({', '.join(given)}, {n});"
+    return f"{over_all(lead)}*({target}) = {OF_PAIRS[op.name]}({', '.join(given)}, {prod(core)});"
 
 
 def _running(frame: Frame, step: Step) -> str:
@@ -346,6 +338,16 @@ def _placed(frame: Frame, step: Step, a: int, entry: str) -> str:
     return Nest(shape, [CStatement(target, entry, args)], {step.out}).text()
 
 
+#: C for rows of kernels, by name.
+_KERNELS: dict[str, Callable[[Frame, Step], str]] = {
+    **dict.fromkeys(REDUCTIONS, _reduced),
+    **dict.fromkeys(SHARES, _shares),
+    **dict.fromkeys(RUNNING, _running),
+    **dict.fromkeys(PLACES, _place_along),
+    **dict.fromkeys(OF_PAIRS, _of_pairs),
+    **dict.fromkeys(PAIRWISE, _pairwise),
+}
+#: C for steps, by kind.
 CALLS: dict[str, Callable[[Frame, Step], str]] = {
     "dot": _product,
     "matmul": _matmul,

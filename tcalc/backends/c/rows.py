@@ -57,9 +57,9 @@ ENTRIES: dict[str, str] = {
     "isnan": "({0} != {0} ? 1 : 0)",
     "where": "({0} != 0 ? {1} : {2})",
 }
+_OF_TWO = ("betaln", "polygamma", "inverse_mills")
 #: Functions of the library, of one entry each, for operators that have no other, where entries are
 #: few: for many SciPy's kernels take as long, and what stands beside them keeps its vectors.
-_OF_TWO = ("betaln", "polygamma", "inverse_mills")
 SPECIAL = {
     **{
         name: f"(real){name}({{0}}{', {1}' if name in _OF_TWO else ''})"
@@ -119,18 +119,18 @@ REDUCTIONS = {
     "logsumexp": "_logsumexp",
     "prod": "_prod",
 }
+#: Reductions of the entries of two arrays, which are s and t apart.
+OF_PAIRS = {"weighted_logsumexp": "_weighted_logsumexp"}
 #: Rows whose result has the operand's shape: 1 over how many entries of a row are the extreme one.
 SHARES = {"hardmax": "_max", "hardmin": "_min"}
-#: The same of the entries of two arrays, which are s and t apart.
-OF_PAIRS = {"weighted_logsumexp": "_weighted_logsumexp"}
 #: Rows whose result has the operand's shape: sums of the entries of a row up to each, or from each,
 #: and the places of its entries in ascending order.
 RUNNING = {"cumsum": "_sums_up_to", "revcumsum": "_sums_from", "argsort": "_places_in_order"}
-#: The longest rows for which that is so: of longer ones NumPy is faster.
+#: The longest rows that are sorted: NumPy is faster at longer ones.
 LONGEST = {"argsort": 64}
 #: Rows that have the place of one entry along the last axis.
 PLACES = {"argmax": "_place_of_max", "argmin": "_place_of_min"}
-#: All of these.
+#: All of these, which go along the last axes.
 ALONG_AXES = frozenset({*REDUCTIONS, *SHARES, *RUNNING, *PLACES, *OF_PAIRS})
 _EXTREME = """
 static inline real {name}(const real *x, long n) {{

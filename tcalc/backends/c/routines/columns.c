@@ -99,7 +99,7 @@ void *const tcalc_routines[] = {
     product, product_of_step, product_half, symmetric_square, solve_lower, congruence, cholesky,
     cholesky_pullback,
     gaps_close, zero_among, column_signs, inverse_definite, tri_inverse, identities,
-    lu, solve_lu, inv_lu, logdet_lu, det_lu, det_sign_lu,
+    factor_lu, solve_lu, inv_lu, logdet_lu, det_lu, det_sign_lu,
     solve_general, inv, logdet, det, det_sign, adj, logdet_definite,
     digamma, polygamma, log_ndtr, inverse_mills, betaln, beta_function, erfinv, erfcinv, ndtri,
     expm, expm_frechet, expm_frechet2, adj_frechet,

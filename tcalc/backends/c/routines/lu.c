@@ -3,7 +3,7 @@
    behind these the numbers of n exchanged rows, and of the first zero on the diagonal of U, 0 if there
    is none. */
 
-static int lu(const real *a, long ar, long ac, real *held, long n)
+static int factor_lu(const real *a, long ar, long ac, real *held, long n)
 {
     int ni = (int)n, *rows = (int *)(held + n * n);
     for (long i = 0; i < n; i++)
@@ -95,7 +95,7 @@ static int logdet_lu(const real *held, real *out, long n)
 static real *new_lu(const real *a, long ar, long ac, long n)
 {
     real *held = malloc((size_t)(n * n) * sizeof(real) + (size_t)(n + 1) * sizeof(int));
-    if (held && lu(a, ar, ac, held, n)) {
+    if (held && factor_lu(a, ar, ac, held, n)) {
         free(held);
         held = 0;
     }

@@ -82,8 +82,8 @@ static int derived_exponential(const real *a, long ar, long ac, const real *cons
                                const long *lie, int count, real *out, long n)
 {
     long blocks = 1L << count, whole = blocks * n;
-    real norm = norm_one(a, ar, ac, n), scale = 1, sizes[2] = {1, 1};
-    if (n > EXPONENTIAL || !(norm < INFINITY))
+    real scale = 1, sizes[2] = {1, 1};
+    if (n > EXPONENTIAL || !(norm_one(a, ar, ac, n) < INFINITY))
         return 1;
     for (int k = 0; k < count; k++) {
         sizes[k] = norm_one(directions[k], lie[2 * k], lie[2 * k + 1], n);
