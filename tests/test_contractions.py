@@ -16,8 +16,8 @@ from tcalc.contraction.known_products import MAX_KNOWN, known_products
 from tcalc.contraction.nested import flatten
 from tcalc.contraction.paths import EXACT_OPERANDS
 from tcalc.contraction.shared_products import shared_products
+from tcalc.graph.factors import Factors
 from tcalc.graph.nodes import Einsum, Expr, postorder
-from tcalc.graph.products import Factors
 from tests.test_paths import SEEDS, bits
 
 

@@ -350,3 +350,23 @@ def test_derivatives_of_unstable_spellings_are_finite(name: str, build, mode: st
                 at,
                 order,
             )
+
+
+def test_sums_of_exponentials_stay_where_nothing_below_them_is_alike() -> None:
+    """A product of kernels is one whatever its scale is, and no mean of weights."""
+    W, x, y = tc.var("W", ("m", "n")), tc.var("x", "n"), tc.var("y", "m")
+    a, b, c = tc.var("a"), tc.var("b"), tc.var("c")
+    exp = tc.exp
+    for e, text in (
+        (exp(-W) @ x / exp(c), "exp(-c)*exp(-W)*x"),
+        (W @ exp(x) / (1 + exp(y)), "(W*exp(x)) .* sigmoid(-y)"),
+        ((x @ exp(x)) ** 2 / (1 + exp(c)) ** 2, "sigmoid(-c)^2*(x'*exp(x))^2"),
+        (x @ exp(x) / tc.sqrt(1 + exp(c)), "exp(-softplus(c)/2)*x'*exp(x)"),
+        (W @ exp(x) / tc.sum(exp(x)), "W*softmax(x)"),
+        (x @ exp(x) * exp(a) / exp(b), "exp(a - b)*x'*exp(x)"),
+        (
+            exp(a) * (exp(-c * exp(b)) - exp(-c * exp(a))) / (exp(a) - exp(b)),
+            "exp(a)*(exp(-c*exp(b)) - exp(-c*exp(a)))/(exp(a) - exp(b))",
+        ),
+    ):
+        assert str(simplify(e)) == text

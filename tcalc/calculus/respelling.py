@@ -21,10 +21,10 @@ from ..graph import trees
 from ..graph.applications import rewritten
 from ..graph.bound_variables import Scope
 from ..graph.extents import ONE, Extent, extent_of
+from ..graph.factors import LabelledExpr, indicates
 from ..graph.nodes import Apply, Derivative, Einsum, Expr, Part, Var, postorder
 from ..graph.normal import add, bare, einsum
 from ..graph.operators import Loop
-from ..graph.products import LabelledExpr, indicates
 from ..integers.affine import Constraint
 from ..ops.reshape import merges
 from ..plan.lowering.spellings import summed_inside

@@ -11,9 +11,10 @@ from typing import Any
 
 from ..graph.extent_forms import is_nonnegative
 from ..graph.extents import ONE, Coef, Extent, form_of, number
+from ..graph.factors import LabelledExpr, indicates
 from ..graph.nodes import Add, Apply, Einsum, Expr, Labels
 from ..graph.normal import add, einsum
-from ..graph.products import LabelledExpr, filled, indicates
+from ..graph.products import filled
 from ..integers.affine import Affine, Constraint, Guard, factors_of
 from ..integers.boxes import index
 from ..ops.elementwise import maximum, minimum

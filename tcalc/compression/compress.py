@@ -27,8 +27,9 @@ from ..graph.extents import (
     number,
     show_shape,
 )
+from ..graph.factors import indicates
 from ..graph.nodes import Derivative, Einsum, Expr, Labels, Var, dimensions
-from ..graph.products import filled, indicates
+from ..graph.products import filled
 from ..ops.arithmetic import as_expr
 from ..structured.terms.tensor_layout import CoreProduct, TableIndex, TensorLayout
 from ..support.errors import ShapeError, UnsupportedError

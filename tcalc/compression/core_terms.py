@@ -12,18 +12,10 @@ from math import prod
 from typing import Any
 
 from ..graph.extents import ONE, Coef, Extent, Shape, extent_of, sum_of
+from ..graph.factors import LabelledExpr, components, enlarging, indicates, inlined, selects
 from ..graph.nodes import Einsum, Expr, Labels, Permutation
 from ..graph.normal import add, einsum
-from ..graph.products import (
-    LabelledExpr,
-    components,
-    enlarging,
-    filled,
-    indicates,
-    inlined,
-    selects,
-    split_coef,
-)
+from ..graph.products import filled, split_coef
 from ..ops.reshape import merged_places, merges, unmerged
 from ..support.records import NamedTuple
 from .bands import Table, banded

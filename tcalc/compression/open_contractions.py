@@ -13,9 +13,9 @@ from math import prod
 from typing import TypeGuard
 
 from ..graph.extents import ONE, Extent, extent_of
+from ..graph.factors import LabelledExpr, components, indicates, inlined, selects
 from ..graph.nodes import Add, Einsum, Expr, Labels, postorder
 from ..graph.normal import add, drop_axes, einsum
-from ..graph.products import LabelledExpr, components, indicates, inlined, selects
 from ..graph.sums import absent_axes
 from .bands import Table
 from .core_terms import UngroupedTerm

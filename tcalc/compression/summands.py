@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from ..graph.factors import indicates
 from ..graph.nodes import Add, Einsum, Expr, postorder
 from ..graph.normal import distribute, scale
-from ..graph.products import indicates, split_coef
+from ..graph.products import split_coef
 from ..graph.sums import flattened, low_order, structured
 
 #: Terms beyond which products are not distributed over sums.

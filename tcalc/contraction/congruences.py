@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from itertools import combinations
 
 from ..graph.extents import ONE
+from ..graph.factors import Factors
 from ..graph.nodes import Einsum, Expr, Labels
 from ..graph.normal import built
-from ..graph.products import Factors, symmetries
+from ..graph.products import symmetries
 from ..support.records import NamedTuple
 
 

@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 from math import inf
 
 from ..graph.extents import Extent
-from ..graph.nodes import Einsum, Labels
-from ..graph.products import (
+from ..graph.factors import (
     Factors,
     LabelledExpr,
     enlarging,
@@ -17,6 +16,7 @@ from ..graph.products import (
     inlined,
     selects,
 )
+from ..graph.nodes import Einsum, Labels
 from ..support.limits import spend
 from .chains import is_chain
 from .paths import EXACT_OPERANDS, path_of

@@ -12,19 +12,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 from ..graph.applications import with_args
 from ..graph.extents import Extent
+from ..graph.factors import Factors, LabelledExpr, components, indicates, selects
 from ..graph.nodes import Add, Einsum, Expr, Labels, postorder
 from ..graph.normal import sum_as_given
-from ..graph.products import (
-    Factors,
-    LabelledExpr,
-    canonical_product,
-    components,
-    contraction,
-    indicates,
-    permuted,
-    selects,
-    symmetries,
-)
+from ..graph.products import canonical_product, contraction, permuted, symmetries
 from ..graph.sums import absent_axes
 from ..support.records import NamedTuple
 from .known_products import known_products

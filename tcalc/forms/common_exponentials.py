@@ -13,10 +13,11 @@ from fractions import Fraction
 from itertools import product as combinations
 
 from ..graph.extents import ONE, Coef
+from ..graph.factors import Factors, LabelledExpr
 from ..graph.nodes import Add, Apply, Expr, Labels, postorder
 from ..graph.normal import built, einsum, scale
 from ..graph.operators import TABLE
-from ..graph.products import Factors, LabelledExpr, atoms_of, filled
+from ..graph.products import atoms_of, filled
 from ..graph.sums import collected
 from ..ops.elementwise import log
 from ..support.limits import spend

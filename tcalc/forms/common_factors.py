@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from ..graph.extents import ONE, Coef, Extent, Shape, quotient_of, size_of
+from ..graph.factors import Factors, inlined
 from ..graph.nodes import Add, Einsum, Expr, Labels, postorder
 from ..graph.normal import add, bare, built, einsum, scale, view
-from ..graph.products import Factors, atoms_of, inlined, multiple, split_coef
+from ..graph.products import atoms_of, multiple, split_coef
 from ..graph.sums import structured
 from ..languages.writing.constants import irrational, unrounded
 from ..languages.writing.layout import FormulaLayout

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ..graph.extents import ONE
+from ..graph.factors import Factors, LabelledExpr
 from ..graph.nodes import Add, Apply, Einsum, Expr
 from ..graph.normal import add, built, distribute, einsum
-from ..graph.products import Factors, LabelledExpr, atoms_of
+from ..graph.products import atoms_of
 from ..graph.sums import collected
 from ..ops.elementwise import reciprocal
 from .exponentials import complemented

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from ..graph.extents import Coef
+from ..graph.factors import Factors, LabelledExpr
 from ..graph.nodes import Add, Apply, Einsum, Expr
 from ..graph.normal import add, built, einsum, scale, view
-from ..graph.products import Factors, LabelledExpr, split_coef
+from ..graph.products import split_coef
 from ..graph.sums import absent_axes
 from ..ops.matrix.adjugate import adjugate_row
 from ..ops.matrix.functions import expm, frechet_row, sqrtm

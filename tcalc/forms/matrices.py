@@ -7,10 +7,11 @@ from collections.abc import Iterable, Iterator
 
 from ..graph.applications import apply
 from ..graph.extents import Coef, extent_coef, size_of
+from ..graph.factors import LabelledExpr
 from ..graph.nodes import Apply, Einsum, Expr, Labels
 from ..graph.normal import add, einsum, scale, view
 from ..graph.operators import TABLE
-from ..graph.products import LabelledExpr, multiple, numeral, split_coef
+from ..graph.products import multiple, numeral, split_coef
 from ..ops.elementwise import log, reciprocal
 from ..ops.matrix.adjugate import adj
 from ..ops.matrix.inverse import det, inv

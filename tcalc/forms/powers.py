@@ -6,10 +6,11 @@ import math
 from collections.abc import Iterable
 from fractions import Fraction
 
+from ..graph.factors import LabelledExpr
 from ..graph.nodes import Apply, Expr, Labels
 from ..graph.normal import add, terms_of
 from ..graph.operators import TABLE
-from ..graph.products import LabelledExpr, numeral, numeric_value
+from ..graph.products import numeral, numeric_value
 from ..ops.elementwise import power, reciprocal, sqrt
 
 RECIPROCAL, SQRT, POWER = TABLE["reciprocal"], TABLE["sqrt"], TABLE["power"]

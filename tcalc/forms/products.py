@@ -7,20 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 
 from ..graph.extents import Coef
+from ..graph.factors import Factors, LabelledExpr, factors_of, indicates, inlined, selects
 from ..graph.nodes import Add, Einsum, Expr, Labels, postorder
 from ..graph.normal import add, built, distribute, einsum, terms_of
-from ..graph.products import (
-    Factors,
-    LabelledExpr,
-    atoms_of,
-    factors_of,
-    indicates,
-    inlined,
-    multiple,
-    selects,
-    split_coef,
-    zeros_node,
-)
+from ..graph.products import atoms_of, multiple, split_coef, zeros_node
 from ..graph.sums import absent_axes, collected
 from ..languages.writing.constants import unrounded
 from .laws import law, once

@@ -10,17 +10,9 @@ from collections.abc import Iterable
 from ..support.errors import ShapeError
 from ..support.limits import spend
 from .extents import Coef, Extent, extent_coef
+from .factors import Factors, LabelledExpr, enlarging, inlined, same_selections, selects
 from .nodes import Einsum, Labels
-from .products import (
-    Factors,
-    LabelledExpr,
-    enlarging,
-    grouped_factors,
-    inlined,
-    same_selections,
-    selects,
-    without_ones,
-)
+from .products import grouped_factors, without_ones
 
 MAX_OPERANDS = 12
 

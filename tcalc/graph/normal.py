@@ -23,20 +23,11 @@ from functools import partial
 from ..support.errors import ShapeError
 from ..support.limits import spend
 from .extents import ONE, Coef, Extent, canonical_number, number, show_shape, size_of
+from .factors import Factors, factors_of, selects
 from .inlining import Inlining
 from .nodes import Add, Derivative, Einsum, Expr, Labels, intern
 from .orientation import canonical_axes, inverse_permutation, sum_symmetries
-from .products import (
-    Factors,
-    canonical_product,
-    factors_of,
-    is_zero,
-    multiple,
-    permuted,
-    selects,
-    split_coef,
-    zeros_node,
-)
+from .products import canonical_product, is_zero, multiple, permuted, split_coef, zeros_node
 from .sums import (
     MAX_OPEN_TERMS,
     Shared,

@@ -8,34 +8,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TypeGuard
 
-from ..support.records import NamedTuple
 from .canonical import CanonicalLabelling, axis_symmetries, closure, least, variable_symmetries
 from .extents import ONE, Coef, Extent, Shape, number
-from .nodes import Apply, Einsum, Expr, Labels, Permutation, Var, intern
-from .operators import Indicator, Selection
+from .factors import Factors, LabelledExpr, components, factors_of, inlined, selects
+from .nodes import Apply, Einsum, Expr, Labels, Part, Permutation, Var, intern
+from .operators import Loop
 
-#: An operand of a product: an expression, and a label for each of its axes.
-LabelledExpr = tuple[Expr, Labels]
-
-
-class Factors(NamedTuple):
-    """A product before it is a node: coef * the sum of the product of operands at their labels.
-
-    Labels that are not in `out` are summed. `extents` has all labels, and may have more.
-    """
-
-    operands: list[LabelledExpr]
-    out: Labels
-    extents: dict[int, Extent]
-    coef: Coef = ONE
-
-
-def factors_of(e: Einsum) -> Factors:
-    """The factors of a product node, none of them inlined."""
-    operands = list(zip(e.args, e.labels, strict=True))
-    return Factors(operands, e.out, dict(enumerate(e.extents)), e.coef)
+#: How many operands products in a product are opened to, to see how it is symmetric.
+MAX_OPENED = 8
 
 
 def atoms_of(e: Expr) -> Factors:
@@ -97,45 +78,6 @@ def grouped_factors(operands: list[LabelledExpr], extents: Shape) -> list[Labell
     return closed
 
 
-def inlined(op: Einsum, word: Labels, extents: dict[int, Extent]) -> list[LabelledExpr]:
-    """The operands of a product at labels `word`; its summed labels join `extents` as new ones."""
-    local = dict(zip(op.out, word, strict=True))
-    fresh = max(extents, default=-1) + 1
-    for label, extent in enumerate(op.extents):
-        if label not in local:
-            local[label] = fresh
-            extents[fresh] = extent
-            fresh += 1
-    return [(a, tuple([local[i] for i in w])) for a, w in zip(op.args, op.labels, strict=True)]
-
-
-def selects(e: Expr) -> TypeGuard[Apply]:
-    """Is e a selection tensor: 1 where its last index is an integer of its operand, else 0?"""
-    return isinstance(e, Apply) and isinstance(e.op, Selection)
-
-
-def indicates(e: Expr) -> TypeGuard[Apply]:
-    """Is e 1 where conditions on its indices hold, else 0?"""
-    return isinstance(e, Apply) and isinstance(e.op, Indicator)
-
-
-def enlarging(e: Einsum) -> bool:
-    """Has a product more axes than any of its operands, indicators apart?"""
-    return e.ndim > max([a.ndim for a in e.args if not indicates(a)], default=0)
-
-
-def same_selections(operands: list[LabelledExpr]) -> list[tuple[int, int]]:
-    """Pairs of last labels of one selection tensor that stands twice under the same others."""
-    first: dict[tuple[int, Labels], int] = {}
-    pairs = []
-    for op, word in operands:
-        if selects(op):
-            label = first.setdefault((id(op), word[:-1]), word[-1])
-            if label != word[-1]:
-                pairs.append((label, word[-1]))
-    return pairs
-
-
 def without_ones(
     operands: list[LabelledExpr], outer: set[int]
 ) -> tuple[list[LabelledExpr], set[int]]:
@@ -153,27 +95,6 @@ def without_ones(
         if selects(op) and counts[word[-1]] == 1 and word[-1] not in outer
     }
     return [(op, word) for op, word in kept.values() if not (word and word[-1] in gone)], gone
-
-
-def components(operands: list[LabelledExpr], outer: set[int]) -> list[list[LabelledExpr]]:
-    """Groups of operands connected by summed labels, in order of their first operand."""
-    above = list(range(len(operands)))  # a forest, whose roots are the first of their groups
-
-    def first(k: int) -> int:
-        while above[k] != k:
-            above[k] = k = above[above[k]]
-        return k
-
-    seen: dict[int, int] = {}
-    for k, (_, word) in enumerate(operands):
-        for label in word:
-            if label not in outer:
-                one, two = first(seen.setdefault(label, k)), first(k)
-                above[max(one, two)] = min(one, two)
-    groups: dict[int, list[LabelledExpr]] = {}
-    for k, operand in enumerate(operands):
-        groups.setdefault(first(k), []).append(operand)
-    return list(groups.values())
 
 
 def contraction(
@@ -209,9 +130,54 @@ def contraction(
         tuple([sizes[k] for k in free + summed]),
         ONE,
     )
+    outside = tuple([names[k] for k in free])
     if node._symmetries is None:
-        node._symmetries = _automorphisms(free, position, others)
-    return node, tuple([names[k] for k in free])
+        found = _automorphisms(free, position, others)
+        node._symmetries = found or _opened_automorphisms(group, outside, extents)
+    return node, outside
+
+
+def _opened_automorphisms(
+    group: list[LabelledExpr], outside: Labels, extents: Mapping[int, Extent]
+) -> tuple[Permutation, ...]:
+    """Permutations of the free labels that are seen where contractions inside are opened.
+
+    A (S A') is symmetric where S is, of which its factors A and S A' say nothing.
+    """
+    if len(outside) < 2 or not any(_opens(op) for op, _ in group):
+        return ()
+    sizes, waiting = dict(extents), list(group)
+    operands: list[LabelledExpr] = []
+    while waiting and len(operands) + len(waiting) <= MAX_OPENED:
+        op, word = waiting.pop()
+        if isinstance(op, Einsum) and _opens(op):
+            waiting += inlined(op, word, sizes)
+        else:
+            operands.append((op, word))
+    if waiting or not _alike(operands, outside, sizes):
+        return ()
+    node, order = contraction(operands, set(outside), sizes)
+    axis = {label: k for k, label in enumerate(outside)}
+    turned = [dict(zip(order, [order[k] for k in perm], strict=True)) for perm in symmetries(node)]
+    return tuple(sorted([tuple([axis[turn[label]] for label in outside]) for turn in turned]))
+
+
+def _opens(e: Expr) -> bool:
+    """Is an operand a contraction, or a multiple or a view of one?"""
+    if not isinstance(e, Einsum) or len(set(e.out)) < e.ndim:
+        return False
+    return e.summed or (len(e.args) == 1 and _opens(e.args[0]))
+
+
+def _alike(
+    operands: Sequence[LabelledExpr], outside: Labels, extents: Mapping[int, Extent]
+) -> bool:
+    """May two free labels be exchanged: do equal operands have them, at as many axes?"""
+    stands = [
+        (extents[label], sorted([op.order for op, word in operands for k in word if k == label]))
+        for label in outside
+    ]
+    return any(one == other for k, one in enumerate(stands) for other in stands[:k])
 
 
 def _automorphisms(
@@ -361,11 +327,24 @@ def symmetries(e: Expr) -> tuple[Permutation, ...]:
     return found
 
 
+def _state_symmetries(e: Part) -> tuple[Permutation, ...]:
+    """Those of a state of a loop, as its variable declares them: behind the steps of a history."""
+    (whole,) = e.args
+    if not isinstance(whole, Apply) or not isinstance(whole.op, Loop):
+        return ()
+    step = whole.op.iteration(whole.params, ())
+    lead = e.ndim - (state := step.states[e.index % step.results]).ndim
+    turned = variable_symmetries(state)
+    return tuple([(*range(lead), *[lead + axis for axis in perm]) for perm in turned])
+
+
 def _symmetries(e: Expr) -> tuple[Permutation, ...]:
     if e.ndim < 2:
         return ()
     if isinstance(e, Var):
         return variable_symmetries(e)
+    if isinstance(e, Part):
+        return _state_symmetries(e)
     if not isinstance(e, Einsum):
         return ()
     operands, extents = list(zip(e.args, e.labels, strict=True)), dict(enumerate(e.extents))

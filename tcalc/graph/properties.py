@@ -134,6 +134,7 @@ PROPERTIES = {
 
 #: The properties of a variable of integers.
 INTEGERS = (INTEGER.name,)
+SYMMETRIC = ("symmetric",)
 
 
 def property_rows(names: Iterable[str]) -> list[Property]:

@@ -14,8 +14,9 @@ from typing import Any, TypeGuard, TypeVar
 
 from ..support.records import NamedTuple
 from .extents import Coef, sum_of
+from .factors import Factors, enlarging, indicates, selects
 from .nodes import Add, Einsum, Expr, Labels
-from .products import Factors, atoms_of, enlarging, indicates, multiple, selects, split_coef
+from .products import atoms_of, multiple, split_coef
 
 MAX_OPEN_TERMS = 16
 

@@ -20,7 +20,7 @@ from ..ops.reductions import arange
 from ..ops.reductions import max as max_of
 from ..ops.statistics import all as all_of
 from .accumulations import with_first
-from .body import body_variable, derived_variable
+from .body import alike, body_variable
 from .derivatives import Primal, move_axis
 from .normal_form import AFTER, BEFORE, LAST, LoopOperands, normal_form_loop
 
@@ -64,12 +64,12 @@ class _Batch:
         n = body.results
         self.several = set(range(n)) if self.ends_vary else varying
         self.items: dict[Var, Var] = {
-            body.states[k]: derived_variable("b", body.states[k], (extent,)) for k in self.several
+            body.states[k]: alike("b", body.states[k], (extent,)) for k in self.several
         }
         scanned, captured = dict(self.primal.operands[1]), dict(self.primal.operands[2])
         for v, a in given.items():
             if v in scanned or v in captured:
-                self.items[v] = item = body_variable("b" + v.name, (extent, *v.shape), v.integral)
+                self.items[v] = item = alike("b", v, (extent,))
                 fed = scanned if v in scanned else captured
                 fed[item] = move_axis(a, 1, 0) if v in scanned else a
         self.feed = LoopOperands(scanned, captured)

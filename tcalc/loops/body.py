@@ -6,11 +6,12 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from ..graph.applications import rewritten
+from ..graph.applications import core_swap, rewritten
 from ..graph.extents import Shape
+from ..graph.factors import selects
 from ..graph.nodes import Apply, Const, Einsum, Expr, Var, dimensions, intern, postorder
-from ..graph.products import selects
-from ..graph.properties import INTEGERS
+from ..graph.products import symmetries
+from ..graph.properties import INTEGERS, SYMMETRIC
 from ..graph.sums import absent_axes
 from ..support.digests import blake2b
 
@@ -118,10 +119,26 @@ def nesting_depth(nodes: Sequence[Expr]) -> int:
     return 1 + max([body.depth for body in bodies], default=0)
 
 
-def body_variable(name: str, shape: Shape, integer: bool = False) -> Var:
+def body_variable(name: str, shape: Shape, properties: Sequence[str] = ()) -> Var:
     """A variable of a body."""
-    made: Var = intern(Var, (name, shape, INTEGERS if integer else ()))
+    made: Var = intern(Var, (name, shape, tuple(properties)))
     return made
+
+
+def kind_of(integer: bool) -> tuple[str, ...]:
+    """The properties of a variable that may be an index, or of any other."""
+    return INTEGERS if integer else ()
+
+
+def symmetric(e: Expr, leading: int = 0) -> tuple[str, ...]:
+    """The properties of a variable for matrices, behind so many axes, that are symmetric or not."""
+    known = e.ndim - leading >= 2 and core_swap(e.ndim) in symmetries(e)
+    return SYMMETRIC if known else ()
+
+
+def alike(prefix: str, v: Var, before: Shape = ()) -> Var:
+    """A variable named after another one, with its properties."""
+    return body_variable(prefix + v.name, (*before, *v.shape), v.properties)
 
 
 def derived_variable(prefix: str, v: Var, before: Shape = (), behind: Shape = ()) -> Var:

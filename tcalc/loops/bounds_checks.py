@@ -14,9 +14,10 @@ from dataclasses import field
 from ..graph.applications import apply, rewritten
 from ..graph.bound_variables import ranges, shown
 from ..graph.extents import Extent, Shape, form_of
+from ..graph.factors import LabelledExpr, selects
 from ..graph.nodes import Apply, Einsum, Expr, Var, postorder
 from ..graph.normal import drop_axes
-from ..graph.products import LabelledExpr, numeral, selects
+from ..graph.products import numeral
 from ..graph.sums import absent_axes
 from ..integers.affine import Affine, Constraint
 from ..integers.polyhedra import System, implied, integer_range

@@ -11,7 +11,7 @@ from math import isqrt
 from ..graph.extents import extent_of
 from ..graph.nodes import Apply, Expr, Var
 from ..ops.reshape import reshape
-from .body import body_variable
+from .body import alike, body_variable
 from .derivatives import Primal
 from .normal_form import LoopOperands, normal_form_loop
 
@@ -40,8 +40,8 @@ def in_stretches(node: Apply, sizes: Mapping[str, int]) -> tuple[Expr, ...] | No
     each = stretch(count)
     whole = count // each * each
     first, scanned, captured = primal.operands
-    begins = [body_variable(f"o{k}@", v.shape) for k, v in enumerate(body.states)]
-    pieces = {v: body_variable(f"y{v.name}", (each, *v.shape), v.integral) for v in body.steps}
+    begins = [body_variable(f"o{k}@", v.shape, v.properties) for k, v in enumerate(body.states)]
+    pieces = {v: alike("y", v, (each,)) for v in body.steps}
 
     def run(inits: list[Expr], fed: Mapping[Var, Expr], times: int) -> list[Expr]:
         feed, of = LoopOperands(dict(fed), captured), steps._replace(length=times)

@@ -11,7 +11,7 @@ from ..graph.nodes import Expr, Var
 from ..graph.normal import bare
 from ..graph.variables import check_extent
 from ..support.errors import ShapeError
-from .body import body_variable, loop_invariants, replaced
+from .body import body_variable, kind_of, loop_invariants, replaced
 from .fold_row import FOLD
 from .normal_form import AFTER, LAST, LoopOperands, LoopRange, normal_form_loop
 
@@ -112,7 +112,10 @@ def closed_loop(
     _, free, integers = loop_invariants(roots, [*states, *slices])
     integers |= {id(v) for v in (*slices, *feed.captured) if v.integral}
     own, items, fixed = [
-        [body_variable(f"{letter}{k}@", e.shape, id(e) in integers) for k, e in enumerate(found)]
+        [
+            body_variable(f"{letter}{k}@", e.shape, kind_of(id(e) in integers))
+            for k, e in enumerate(found)
+        ]
         for letter, found in (("s", states), ("x", slices), ("c", free))
     ]
     pairs = zip([*states, *slices, *free], [*own, *items, *fixed], strict=True)

@@ -18,10 +18,12 @@ from ..graph.nodes import Apply, Expr, Var
 from ..graph.normal import add, einsum, terms_of, view
 from ..graph.operators import Differentials
 from ..graph.products import zeros_node
+from ..graph.properties import subspace
 from ..ops.elementwise import equal
+from ..ops.matrix_cores import symmetric_part
 from ..ops.reductions import arange
 from ..support.records import NamedTuple
-from .body import Body, derived_variable
+from .body import Body, alike, derived_variable
 from .normal_form import AFTER, BEFORE, LAST, LoopOperands, LoopRange, normal_form_loop
 
 __all__: list[str] = []
@@ -67,7 +69,7 @@ class Primal(NamedTuple):
         found: dict[Var, Expr] = {}
         for k, v in enumerate(self.body.states[:n]):
             found[v] = outputs[BEFORE * n + k]
-            found[derived_variable("a", v)] = outputs[AFTER * n + k]
+            found[alike("a", v)] = outputs[AFTER * n + k]
         return found | self.operands[1]
 
     def shortened(self, found: Sequence[Expr]) -> list[Expr]:
@@ -79,7 +81,7 @@ class Primal(NamedTuple):
         """What a step computes of the next states, with the variables that scan these."""
         states = self.body.states[: self.body.results]
         pairs = zip(self.body.outputs, states, strict=False)
-        return [(e, derived_variable("a", v)) for e, v in pairs if e.args]
+        return [(e, alike("a", v)) for e, v in pairs if e.args]
 
 
 def loop_pushforward(node: Apply, given: Differentials) -> Differentials:
@@ -147,12 +149,17 @@ class _StateCotangents(NamedTuple):
                 bar = given[kind * n + k]
                 if bar is not None:
                     into[k] = derived_variable(letter, v, outer)
-                    found.scanned[into[k]] = move_axis(bar, len(outer), 0)
+                    found.scanned[into[k]] = move_axis(_of_state(v, bar), len(outer), 0)
         return found
 
     def seed(self, k: int) -> Expr:
         """The total cotangent of state k after a step."""
         return add([self.carried[k], self.direct[k]]) if k in self.direct else self.carried[k]
+
+
+def _of_state(v: Var, cotangent: Expr) -> Expr:
+    """A cotangent of a state, of a symmetric one its symmetric part: all that tangents meet."""
+    return symmetric_part(cotangent) if subspace(v.properties).transposed else cotangent
 
 
 def move_axis(e: Expr, axis: int, to: int) -> Expr:
@@ -231,9 +238,11 @@ def _reverse_loop(
     outputs, inits = [], []
     for (k, v), e in zip(bars.carried.items(), found, strict=True):
         terms = [term for term in (e, bars.early.get(k)) if term is not None]
-        outputs.append(add(terms) if terms else zeros_node(v.shape))
+        state = body.states[k]
+        outputs.append(_of_state(state, add(terms)) if terms else zeros_node(v.shape))
         first = [given[k], None if primal.steps.backward else primal.first_unmade(given, k, outer)]
-        inits.append(add([zeros_node(v.shape), *[e for e in first if e is not None]]))
+        given_first = [_of_state(state, e) for e in first if e is not None]
+        inits.append(add([zeros_node(v.shape), *given_first]))
     sliced = len(body.states) + len(body.steps)
     added = {k: derived_variable("g", body.formals[k], outer) for k in direct}
     for k, e in direct.items():

@@ -13,9 +13,9 @@ from math import prod
 
 from ..graph.applications import rewritten
 from ..graph.extents import Coef, Extent, extent_of
+from ..graph.factors import indicates
 from ..graph.nodes import Add, Apply, Einsum, Expr, Var, postorder
 from ..graph.normal import add, scale
-from ..graph.products import indicates
 from ..support.machine import Machine
 from .body import body_variable, loop_invariants
 from .derivatives import Primal, at_all_steps

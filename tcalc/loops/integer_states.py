@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..graph.factors import selects
 from ..graph.nodes import Expr, Var, postorder
-from ..graph.products import selects
 from ..ops.affine_entries import integral
 
 __all__: list[str] = []

@@ -21,7 +21,16 @@ from ..ops.arithmetic import sum as sum_of
 from ..ops.views import ones
 from ..rules.strategy import simplified
 from ..support.records import NamedTuple
-from .body import Body, body_variable, constant_below, loop_invariants, nesting_depth, replaced
+from .body import (
+    Body,
+    body_variable,
+    constant_below,
+    kind_of,
+    loop_invariants,
+    nesting_depth,
+    replaced,
+    symmetric,
+)
 from .diagonal_states import (
     DiagonalStates,
     core_of_value,
@@ -30,6 +39,7 @@ from .diagonal_states import (
     repeats,
     slice_pattern,
 )
+from .symmetric_states import symmetric_states
 
 __all__: list[str] = []
 
@@ -94,9 +104,12 @@ def normal_form_loop(
     loop ends at a condition, the number of steps is the last output.
     """
     scanned, captured, inside = _scanned_and_captured(feed)
-    found = dict(zip(states, replaced(list(map(bare, outputs)), inside), strict=True))
+    after, first = replaced(list(map(bare, outputs)), inside), list(map(bare, inits))
+    inside |= (matrices := symmetric_states(states, after, first))
+    states = [matrices.get(v, v) for v in states]
+    found = dict(zip(states, replaced(after, matrices), strict=True))
     cores = DiagonalStates(
-        _simplified_states(found, captured), dict(zip(states, map(bare, inits), strict=True))
+        _simplified_states(found, captured), dict(zip(states, first, strict=True))
     )
     found = _simplified_states(cores.following, captured)
     until = None if steps.until is None else cores.carried(replaced([bare(steps.until)], inside)[0])
@@ -171,7 +184,7 @@ def _closed_body(
     integers = {id(v) for v in slices if v.integral}
     sliced, other = _canonical_variables("x", depth, slices, [scanned[v] for v in slices], integers)
     change |= other
-    own = [body_variable(f"s{k}@{depth}", v.shape) for k, v in enumerate(found)]
+    own = [body_variable(f"s{k}@{depth}", v.shape, v.properties) for k, v in enumerate(found)]
     change |= {id(v): new for v, new in zip(found, own, strict=True)}
     closed = rewritten(roots, lambda new, old: change.get(id(old), new))
     bound = None if of.bound is None else change[id(of.bound)]
@@ -187,7 +200,7 @@ def _scanned_and_captured(
     """Scanned operands, captured operands, and substitutes for slices.
 
     A scanned operand of equal slices is captured; of one whose slices are zero off a diagonal, the
-    diagonals are scanned.
+    diagonals are scanned. Variables for symmetric matrices are symmetric.
     """
     scanned, captured = {}, {v: bare(e) for v, e in feed.captured.items()}
     inside: dict[Var, Expr] = {}
@@ -201,6 +214,11 @@ def _scanned_and_captured(
             inside[v] = embedded(core, word)
         else:
             scanned[v] = e
+    for fed, leading in ((scanned, 1), (captured, 0)):
+        for v, e in list(fed.items()):
+            if not v.properties and (known := symmetric(e, leading)):
+                inside[v] = matrix = body_variable(v.name + "~", v.shape, known)
+                fed[matrix] = fed.pop(v)
     return scanned, captured, inside
 
 
@@ -217,7 +235,8 @@ def _canonical_variables(
     for k in sorted(range(len(found)), key=lambda k: operands[k].order):
         key = id(operands[k]), id(found[k]) in integers and held_as_integers(operands[k])
         if key not in made:
-            made[key] = body_variable(f"{letter}{len(made)}@{depth}", found[k].shape, key[1])
+            known = kind_of(True) if key[1] else symmetric(found[k])
+            made[key] = body_variable(f"{letter}{len(made)}@{depth}", found[k].shape, known)
             fed[made[key]] = operands[k]
         change[id(found[k])] = made[key]
     return fed, change

@@ -15,9 +15,9 @@ from ..graph import trees
 from ..graph.applications import rewritten
 from ..graph.bound_variables import Scope
 from ..graph.extents import ONE, show_shape
+from ..graph.factors import LabelledExpr, selects
 from ..graph.nodes import Einsum, Expr, Var, postorder
 from ..graph.normal import einsum
-from ..graph.products import LabelledExpr, selects
 from ..ops.affine_entries import integral
 from ..ops.elementwise import truth
 from ..ops.reductions import arange

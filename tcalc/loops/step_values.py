@@ -11,9 +11,10 @@ from math import prod
 
 from ..graph.applications import parts, with_args
 from ..graph.extents import Extent, extent_of
+from ..graph.factors import indicates, selects
 from ..graph.nodes import Add, Apply, Einsum, Expr, Part, Var
 from ..graph.normal import add, einsum
-from ..graph.products import indicates, selects, zeros_node
+from ..graph.products import zeros_node
 from ..support.records import NamedTuple
 from .body import body_variable, replaced
 from .derivatives import Primal, move_axis

@@ -13,10 +13,11 @@ from ..graph.applications import application
 from ..graph.bound_variables import stands_for_integers
 from ..graph.extent_forms import is_nonnegative
 from ..graph.extents import ONE, Coef, Extent, extent_product, form_of
+from ..graph.factors import indicates
 from ..graph.nodes import Add, Apply, Const, Einsum, Expr, Part, Var, postorder
 from ..graph.normal import einsum
 from ..graph.operators import Loop, Op
-from ..graph.products import indicates, is_number, is_zero, numeral
+from ..graph.products import is_number, is_zero, numeral
 from ..integers.affine import Affine, Constraint
 from ..integers.boxes import index
 from .arithmetic import add, multiply, subtract

@@ -5,8 +5,8 @@ from __future__ import annotations
 from ..graph import normal
 from ..graph.extent_forms import least
 from ..graph.extents import ONE, Extent, extent_from, form_of, show_shape
+from ..graph.factors import LabelledExpr
 from ..graph.nodes import Expr
-from ..graph.products import LabelledExpr
 from ..graph.variables import check_extent
 from ..integers.affine import Constraint
 from ..integers.boxes import index

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ..graph.factors import indicates, selects
 from ..graph.nodes import Einsum, Expr, Labels
-from ..graph.products import indicates, selects
 from ..integers.affine import Constraint, factors_of
 from .indicator import conditions
 

@@ -20,10 +20,11 @@ from math import inf, isfinite, isinf
 from ..graph.applications import apply
 from ..graph.captures import is_captured
 from ..graph.extents import ONE
+from ..graph.factors import indicates, selects
 from ..graph.nodes import Add, Apply, Const, Einsum, Expr, Labels, Var
 from ..graph.normal import add, einsum
 from ..graph.operators import Op, operator_named
-from ..graph.products import indicates, is_number, numeral, numeric_value, selects
+from ..graph.products import is_number, numeral, numeric_value
 from ..support.limits import spend
 
 Place = tuple[Expr, Labels]

@@ -18,9 +18,9 @@ from ..graph.arraylike import surface
 from ..graph.bound_variables import readable
 from ..graph.captures import captured
 from ..graph.extents import ONE, Extent, Shape, show_shape
+from ..graph.factors import LabelledExpr
 from ..graph.nodes import Apply, Expr
 from ..graph.normal import bare
-from ..graph.products import LabelledExpr
 from ..graph.variables import check_extent, const_node, is_masked
 from ..support.errors import RangeError, ShapeError
 from .affine_entries import integral

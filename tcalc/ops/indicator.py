@@ -17,10 +17,11 @@ import numpy as np
 from ..graph.applications import apply
 from ..graph.extent_forms import times, value_of
 from ..graph.extents import ONE, Extent, extent_names, extent_of, form_of
+from ..graph.factors import LabelledExpr
 from ..graph.nodes import Labels
 from ..graph.normal import einsum
 from ..graph.operators import Indicator, Kernels, Meaning, Spelling
-from ..graph.products import LabelledExpr, numeral
+from ..graph.products import numeral
 from ..integers.affine import Affine, Congruence, Constraint, Guard, factors_of
 from ..integers.boxes import index
 from ..integers.polyhedra import System, integer_range

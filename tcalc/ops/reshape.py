@@ -24,9 +24,10 @@ from ..graph.extents import (
     form_of,
     show_shape,
 )
+from ..graph.factors import indicates
 from ..graph.nodes import Apply, Einsum, Expr
 from ..graph.normal import einsum, view
-from ..graph.products import filled, indicates, is_number
+from ..graph.products import filled, is_number
 from ..graph.variables import check_shape
 from ..integers.affine import Affine, Constraint
 from ..integers.boxes import index

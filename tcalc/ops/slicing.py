@@ -7,8 +7,8 @@ import numpy as np
 from ..graph.bound_variables import is_bound, readable
 from ..graph.extent_forms import floor_divided
 from ..graph.extents import Extent, extent_from, form_of
+from ..graph.factors import LabelledExpr
 from ..graph.nodes import Expr, Var
-from ..graph.products import LabelledExpr
 from ..integers.affine import Affine, Constraint
 from ..integers.boxes import index
 from ..support.errors import TraceError

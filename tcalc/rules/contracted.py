@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+from ..graph.factors import Factors, LabelledExpr, inlined
 from ..graph.nodes import Einsum, Expr, Labels
 from ..graph.normal import add, built, terms_of
-from ..graph.products import Factors, LabelledExpr, inlined
 from ..graph.sums import distributed
 
 #: How deep products in products, and how many operands, are looked through.

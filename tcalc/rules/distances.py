@@ -12,9 +12,10 @@ from collections.abc import Callable, Sequence
 
 from ..graph.applications import rewritten
 from ..graph.extents import Coef
+from ..graph.factors import LabelledExpr
 from ..graph.nodes import Add, Einsum, Expr
 from ..graph.normal import add, einsum, scale, terms_of
-from ..graph.products import LabelledExpr, split_coef
+from ..graph.products import split_coef
 from ..graph.sums import flattened
 
 #: Terms of a sum among which squared distances are looked for.

@@ -15,9 +15,10 @@ from collections.abc import Callable, Sequence
 
 from ..graph.applications import apply, root_of
 from ..graph.extents import ONE, Coef, Extent, number
+from ..graph.factors import LabelledExpr
 from ..graph.nodes import Add, Apply, Einsum, Expr, Labels
 from ..graph.normal import add, drop_axes, einsum, scale, terms_of
-from ..graph.products import LabelledExpr, filled, is_number, numeral, numeric_value, split_coef
+from ..graph.products import filled, is_number, numeral, numeric_value, split_coef
 from ..graph.sums import absent_axes
 from ..ops.elementwise import exp, log, logaddexp, logcosh, power, power_of, softplus, tanh
 from ..ops.matrix.inverse import logdet, slogdet
@@ -110,6 +111,18 @@ def is_share(exponent: Expr) -> bool:
         if coef.value < 0 and isinstance(inner, Apply) and inner.op.name in TOTALS:
             return True
     return False
+
+
+def exponent_leaves(exponent: Expr) -> set[Expr]:
+    """What an exponent is a sum of, products opened and log-sum-exps taken for their terms."""
+    waiting, found = [exponent], set()
+    while waiting:
+        e = waiting.pop()
+        if isinstance(e, Einsum | Add) or root_of(e) in TOTALS:
+            waiting += e.args
+        else:
+            found.add(e)
+    return found
 
 
 def shifted(e: Expr, positive: bool, depth: int = MAX_DEPTH) -> Shifted | None:

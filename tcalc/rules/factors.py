@@ -12,10 +12,10 @@ from collections.abc import Callable, Sequence
 
 from ..graph.applications import core_swap
 from ..graph.extents import ONE, Coef, Extent
+from ..graph.factors import LabelledExpr, inlined
 from ..graph.nodes import Add, Apply, Einsum, Expr, Var
 from ..graph.normal import add, distribute, einsum, scale, view
 from ..graph.operators import TABLE
-from ..graph.products import LabelledExpr, inlined
 from ..graph.properties import subspace
 from ..ops.arithmetic import matmul, sum
 from ..ops.diagonals import diagonal, eye

@@ -11,10 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from ..graph.applications import root_of
 from ..graph.extents import ONE, Coef, extent_coef
+from ..graph.factors import Factors, LabelledExpr, factors_of
 from ..graph.nodes import Add, Apply, Einsum, Expr, Labels
 from ..graph.normal import built
 from ..graph.operators import TABLE
-from ..graph.products import Factors, LabelledExpr, atoms_of, factors_of
+from ..graph.products import atoms_of
 from ..graph.sums import MAX_OPEN_TERMS
 from ..ops.arithmetic import matmul
 from ..ops.diagonals import eye
@@ -50,7 +51,10 @@ class _Matrix(NamedTuple):
 def _forms(e: Expr) -> Iterator[_Matrix]:
     """The matrix as it is, and as its factors."""
     yield _Matrix([(e, tuple(range(e.ndim)))])
-    above, below = e.args if isinstance(e, Apply) and e.op is DIVIDE else (e, None)
+    quotient = isinstance(e, Apply) and e.op is DIVIDE
+    if not quotient and not isinstance(e, Einsum):
+        return
+    above, below = e.args if quotient else (e, None)
     factors, coef = _labelled(above)
     over, divisor = _labelled(below) if below is not None else ([], ONE)
     scales = [item for item in factors if _is_scale(item, e.ndim)]
@@ -87,9 +91,11 @@ def _has_inverse(e: Expr) -> bool:
 
 def _may_meet(e: Einsum, inside: tuple[type[Expr], ...]) -> bool:
     """Is there an inverse in a contraction, and all that its matrix is a product of?"""
-    if not e.summed:
-        return False
-    parts = within(e.args, inside)
+    return e.summed and _meet(within(e.args, inside))
+
+
+def _meet(parts: set[Expr]) -> bool:
+    """Is there an inverse among these, and all that its matrix is a product of?"""
     forms = [form for op in parts if _inverts(op) for form in _forms(op.args[0])]
     return any(all(op in parts for op, _ in form.factors) for form in forms)
 
@@ -105,11 +111,11 @@ def _cancelled_in_sum(e: Expr) -> Expr | None:
     assert isinstance(e, Einsum)
     if not _may_meet(e, (Einsum, Add)):
         return None
-    outside = any(map(_has_inverse, e.args))
     for k, op in enumerate(e.args):
         if not isinstance(op, Add) or op.ndim < 1 or len(op.args) > MAX_OPEN_TERMS:
             continue
-        if outside or any(map(_has_inverse, op.args)):
+        beside = within([*e.args[:k], *e.args[k + 1 :]], (Einsum,))
+        if any(_meet(beside | within([term], (Einsum,))) for term in op.args):
             found = in_terms(factors_of(e), k, _without_inverse)
             if found is not None:
                 return found

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from ..graph.applications import apply
 from ..graph.extents import ONE, Extent, Shape
+from ..graph.factors import LabelledExpr, indicates, selects
 from ..graph.nodes import Add, Apply, Einsum, Expr, Labels
 from ..graph.normal import add, einsum, view
 from ..graph.operators import Op
-from ..graph.products import LabelledExpr, indicates, selects
 from ..ops.arithmetic import sum
 from ..ops.elementwise import exp, sin
 from ..ops.indexing import getitem

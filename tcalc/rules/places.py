@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..graph.factors import LabelledExpr, indicates
 from ..graph.nodes import Add, Const, Einsum, Expr, Labels
 from ..graph.normal import add, einsum
-from ..graph.products import LabelledExpr, indicates, numeral
+from ..graph.products import numeral
 from ..integers.affine import Constraint, Guard
 from ..ops.arithmetic import as_expr, sum
 from ..ops.diagonals import eye

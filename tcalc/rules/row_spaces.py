@@ -13,9 +13,10 @@ from collections.abc import Iterator, Sequence
 
 from ..graph.applications import application, apply, rewritten
 from ..graph.extents import Coef
+from ..graph.factors import Factors, LabelledExpr, factors_of, inlined
 from ..graph.nodes import Add, Apply, Einsum, Expr, Part, postorder
 from ..graph.normal import built, terms_of
-from ..graph.products import Factors, LabelledExpr, atoms_of, factors_of, inlined
+from ..graph.products import atoms_of
 from ..ops.matrix.lq import LQ, lq_triangle_row, solved_rows
 from ..ops.matrix.row_spaces import (
     DUAL,

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 
+from ..graph.applications import root_of
 from ..graph.extents import ONE, Coef
-from ..graph.nodes import Add, Apply, Einsum, Expr
+from ..graph.factors import LabelledExpr
+from ..graph.nodes import Add, Apply, Einsum, Expr, Labels
 from ..graph.normal import add, einsum, scale, terms_of
 from ..graph.operators import TABLE
 from ..graph.products import is_zero, numeral, numeric_value, split_coef
@@ -26,7 +28,7 @@ from ..ops.elementwise import (
 )
 from ..ops.reductions import logsumexp, max
 from ..ops.special import erf, erfc, inverse_mills, log_ndtr, ndtr
-from .exponentials import is_share, log_of, shifted, shifts_undone
+from .exponentials import exponent_leaves, is_share, log_of, shifted, shifts_undone
 from .strategy import rule
 
 STABLE = "stability"
@@ -89,26 +91,45 @@ rule(
 
 
 def _over(top: Expr, bottom: Expr) -> Expr | None:
-    """top / bottom, where exponentials are below the line."""
+    """top / bottom, where exponentials are below the line.
+
+    Sums of exponentials above are read as such if they have a part of an exponent in common with
+    those below. Others have nothing to cancel: kernels in a product stay there whatever divides it.
+    """
     below = shifted(bottom, False)
     if below is None:
         return None
     coef, rest = split_coef(top)
-    coef = coef.by(below.coef.inverse())
-    above = shifted(rest, False)
-    exponents = [scale(below.exponent, Coef(-1))]
-    if above is None:
-        factors = [rest]
-    else:
+    coef, axes = coef.by(below.coef.inverse()), tuple(range(top.ndim))
+    exponents, factors = [scale(below.exponent, Coef(-1))], []
+    shared = exponent_leaves(below.exponent)
+    for factor, word in _factors(rest):
+        above = shifted(factor, False)
+        alone = above is not None and root_of(factor) == "exp"
+        if above is None or not (alone or shared & exponent_leaves(above.exponent)):
+            factors.append((factor, word))
+            continue
         coef = coef.by(above.coef)
-        exponents.append(above.exponent)
-        factors = [] if above.weight is None else [above.weight]
+        exponents.append(_broadcast(above.exponent, word, top))
+        if above.weight is not None:
+            factors.append((above.weight, word))
     total = add(exponents)
     if not is_zero(total):
-        factors.append(_exp(total))
-    axes = range(top.ndim)
-    made = einsum(factors, [axes] * len(factors), axes, coef, dict(enumerate(top.shape)))
+        factors.append((_exp(total), axes))
+    ops, words = [op for op, _ in factors], [word for _, word in factors]
+    made = einsum(ops, words, axes, coef, dict(enumerate(top.shape)))
     return made if below.weight is None else divide(made, below.weight)
+
+
+def _factors(e: Expr) -> list[LabelledExpr]:
+    """The factors of a product without unit tensors, at its axes; else the expression alone."""
+    if isinstance(e, Einsum) and e.out == tuple(range(len(e.extents))):
+        return list(zip(e.args, e.labels, strict=True))
+    return [(e, tuple(range(e.ndim)))]
+
+
+def _broadcast(e: Expr, word: Labels, like: Expr) -> Expr:
+    return einsum([e], [word], range(like.ndim), ONE, dict(enumerate(like.shape)))
 
 
 def _divide(e: Expr) -> Expr | None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...graph.extents import extent_of
+from ...graph.factors import indicates
 from ...graph.nodes import Add, Apply, Einsum, Expr
-from ...graph.products import indicates
 from ...plan.steps import Step
 from .frames import Frame, full
 from .loopnests import aligned

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...graph.extents import Extent, form_of, show_shape
-from ...graph.products import LabelledExpr
+from ...graph.factors import LabelledExpr
 from ...integers.affine import Affine, Constraint
 from ...integers.boxes import index
 from ...ops.affine_entries import integral

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 
+from ...graph.factors import indicates
 from ...graph.nodes import Einsum, Expr, postorder
 from ...graph.normal import bare
-from ...graph.products import indicates
 from ...ops.indicator import INDICATOR
 from ...support.errors import ParseError, UnsupportedError
 from ...support.records import NamedTuple

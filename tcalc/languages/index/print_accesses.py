@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ...graph.extents import form_of
+from ...graph.factors import indicates
 from ...graph.nodes import Apply, Einsum
-from ...graph.products import indicates
 from ...integers.affine import Affine, Constraint, Guard
 from ...integers.elimination import Range
 from ...integers.polyhedra import System, SystemLimitError, implied

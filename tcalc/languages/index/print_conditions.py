@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from operator import is_
 
 from ...graph.extents import ONE
+from ...graph.factors import indicates
 from ...graph.nodes import Apply, Einsum, Expr
 from ...graph.normal import einsum
-from ...graph.products import indicates, zeros_node
+from ...graph.products import zeros_node
 from ...integers.affine import Affine, Constraint, Guard
 from ...integers.elimination import Range
 from ...integers.polyhedra import System, SystemLimitError, implied

@@ -13,8 +13,8 @@ from contextlib import suppress
 
 from ...graph.extent_forms import facts, signs
 from ...graph.extents import Extent, form_of
+from ...graph.factors import indicates
 from ...graph.nodes import Einsum
-from ...graph.products import indicates
 from ...integers.affine import Affine, Congruence, Constraint, Guard, Quotient
 from ...integers.elimination import Range, solve_in_box
 from ...integers.polyhedra import NEVER, System, SystemLimitError, implied

@@ -9,10 +9,11 @@ from typing import Any
 from ...graph.applications import apply
 from ...graph.extent_forms import Least, atom_of, is_nonnegative
 from ...graph.extents import ONE, Extent, extent_coef, extent_from, number
+from ...graph.factors import LabelledExpr
 from ...graph.nodes import Add, Apply, Expr, Labels, postorder
 from ...graph.normal import add, einsum, scale, view
 from ...graph.operators import TABLE
-from ...graph.products import LabelledExpr, filled, multiple, numeral, numeric_value, split_coef
+from ...graph.products import filled, multiple, numeral, numeric_value, split_coef
 from ...integers.affine import Affine, Guard, factors_of
 from ...ops.affine_entries import integral
 from ...ops.indicator import indicator, label_of

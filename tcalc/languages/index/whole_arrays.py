@@ -7,10 +7,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ...graph.applications import application, rewritten
+from ...graph.factors import indicates, selects
 from ...graph.iterations import Iteration
 from ...graph.nodes import Add, Apply, Einsum, Expr, Part, Var, intern
 from ...graph.operators import batch_axes
-from ...graph.products import indicates, selects
 from ..writing.loops import (
     INDICES,
     OPERANDS,

@@ -12,9 +12,10 @@ from typing import Any
 from ...graph.applications import application
 from ...graph.extent_forms import atoms_in
 from ...graph.extents import Coef, extent_names, extent_product, form_of
+from ...graph.factors import indicates, selects
 from ...graph.nodes import Add, Apply, Const, Einsum, Expr, Part, Var, dimensions, postorder
 from ...graph.normal import bare
-from ...graph.products import indicates, selects, split_coef
+from ...graph.products import split_coef
 from ...graph.variables import const_node
 from ...integers.affine import Affine
 from ...ops.indicator import merging

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from ...graph.extents import Extent, extent_from, form_of, show_shape
 from ...graph.nodes import Expr, Var, variables
 from ...graph.variables import var
-from ...loops.body import body_variable, replaced
+from ...loops.body import body_variable, kind_of, replaced
 from ...loops.closure_conversion import closed_loop
 from ...loops.fold_row import FOLD
 from ...loops.integer_states import check_integer_states
@@ -91,7 +91,7 @@ class _Scope:
 
     def bind(self, name: str, e: Expr) -> Var:
         """A variable that stands for an expression."""
-        self.declared[name] = found = body_variable(name, e.shape, integral(e))
+        self.declared[name] = found = body_variable(name, e.shape, kind_of(integral(e)))
         return found
 
     def needed(self, text: Passage) -> list[Passage]:
@@ -295,7 +295,7 @@ class _LoopReader:
         return e
 
     def slice(self, name: str, e: Expr, scope: _Scope) -> Var:
-        scope.declared[name] = found = body_variable(name, e.shape[1:], integral(e))
+        scope.declared[name] = found = body_variable(name, e.shape[1:], kind_of(integral(e)))
         return found
 
     def step(self, text: Passage, count: int, scope: _Scope) -> list[Expr]:

@@ -12,9 +12,9 @@ from typing import Protocol, runtime_checkable
 from ...contraction.nested import Size
 from ...contraction.shared_products import matrices_last
 from ...graph.extents import Extent, Shape
+from ...graph.factors import Factors, indicates, selects
 from ...graph.nodes import Add, Einsum, Expr, Labels, Var
 from ...graph.normal import built, einsum, sum_as_given
-from ...graph.products import Factors, indicates, selects
 from ...graph.sums import absent_axes
 from ...graph.variables import var
 from ...support.records import NamedTuple

@@ -10,6 +10,7 @@ from typing import Any
 from ...contraction.nested import Admits, Size, flatten
 from ...contraction.paths import path_of
 from ...graph.extents import NOMINAL
+from ...graph.factors import Factors, factors_of, indicates, selects
 from ...graph.nodes import (
     Add,
     Apply,
@@ -24,7 +25,6 @@ from ...graph.nodes import (
 )
 from ...graph.normal import bare
 from ...graph.operators import Loop
-from ...graph.products import Factors, factors_of, indicates, selects
 from ...graph.trees import leaves
 from ...ops.affine_entries import integral
 from ...plan.lowering.spellings import ahead

@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 from ...graph.extents import ONE
+from ...graph.factors import selects
 from ...graph.nodes import Add, Apply, Const, Einsum, Expr
-from ...graph.products import selects
 from ...support.limits import spend
 from .language import PRODUCT, Code, Language
 from .solves import factored

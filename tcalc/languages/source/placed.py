@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from ...graph.extents import ONE, Coef, Extent, Shape, extent_coef
+from ...graph.factors import indicates, selects
 from ...graph.nodes import Apply, Einsum, Expr, Labels
-from ...graph.products import indicates, selects
 from ...ops.indicator import accesses, conditions
 from .language import Code, Language, named
 from .places import Opened, View, Window, opened

@@ -14,8 +14,8 @@ from dataclasses import replace
 from ...contraction.congruences import Between
 from ...contraction.paths import path_of
 from ...graph.extents import ONE, Coef, Extent, doubles_of, size_of
+from ...graph.factors import Factors, indicates, selects
 from ...graph.nodes import Einsum, Expr, Labels
-from ...graph.products import Factors, indicates, selects
 from ...support.limits import spend
 from ..writing.gathers import Gather, SegmentSum, as_gather, as_segment_sum
 from .blocks import Blocks

@@ -14,10 +14,10 @@ from typing import Any
 from ...contraction.nested import flatten
 from ...graph.applications import parts
 from ...graph.extents import Extent, extent_names, nominal
+from ...graph.factors import Factors, factors_of, indicates, selects
 from ...graph.formulas import recorded
 from ...graph.nodes import Add, Apply, Const, Einsum, Expr, Part, Var, dimensions, postorder
 from ...graph.operators import Loop
-from ...graph.products import Factors, factors_of, indicates, selects
 from ...graph.trees import leaves, unflatten
 from ...ops.matrix.divided_differences import Scalar, X
 from ...plan.lowering.orders import hoped_orders

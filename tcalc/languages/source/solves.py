@@ -11,9 +11,9 @@ from collections.abc import Sequence
 
 from ...contraction.congruences import Between, between
 from ...graph.applications import apply
+from ...graph.factors import Factors
 from ...graph.nodes import Apply, Einsum, Expr, Labels
 from ...graph.operators import Op
-from ...graph.products import Factors
 from ...support.records import record
 from .language import Code, Language, Operator
 from .values import NodeCodes, Operand

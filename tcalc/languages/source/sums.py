@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from ...graph.factors import indicates, selects
 from ...graph.nodes import Add, Const, Einsum, Expr, Labels
-from ...graph.products import indicates, selects
 from .language import Code
 from .ownership import Ownership
 from .products import Products

@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from ...graph.extents import ONE, Coef, Extent, Shape
+from ...graph.factors import Factors, indicates
 from ...graph.nodes import Einsum, Expr, Labels, Var
-from ...graph.products import Factors, indicates
 from ...support.records import NamedTuple
 from .language import Code
 from .places import View

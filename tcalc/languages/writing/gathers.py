@@ -8,9 +8,9 @@ from operator import is_
 from ...graph.applications import with_args
 from ...graph.extent_forms import floor_divided
 from ...graph.extents import ONE, Extent, extent_from, form_of
+from ...graph.factors import LabelledExpr, indicates, selects
 from ...graph.nodes import Apply, Einsum, Expr, Labels
 from ...graph.normal import einsum, view
-from ...graph.products import LabelledExpr, indicates, selects
 from ...integers.affine import Affine, Constraint, Guard
 from ...ops.indexing import getitem
 from ...ops.indicator import conditions, indicator

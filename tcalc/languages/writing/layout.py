@@ -10,8 +10,9 @@ from functools import partial
 from itertools import islice
 
 from ...graph.applications import application
+from ...graph.factors import indicates
 from ...graph.nodes import Add, Apply, Const, Einsum, Expr, Labels, Part, Var, postorder
-from ...graph.products import indicates, symmetries, zeros_node
+from ...graph.products import symmetries, zeros_node
 from ...support.limits import spend
 from . import gathers
 from .abbreviations import abbreviation, spread_of

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...graph.applications import rewritten
+from ...graph.factors import Factors, LabelledExpr, factors_of, inlined
 from ...graph.nodes import Add, Einsum, Expr, postorder
 from ...graph.normal import add, built, distribute, einsum
-from ...graph.products import Factors, LabelledExpr, factors_of, inlined
 from ...graph.sums import absent_axes, embeds, flattened, most_shared
 from ...support.records import NamedTuple
 

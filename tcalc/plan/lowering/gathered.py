@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 
 from ...graph.applications import apply, rewritten
 from ...graph.extents import ONE, extent_of
+from ...graph.factors import indicates, selects
 from ...graph.nodes import Add, Apply, Einsum, Expr, Labels, postorder
 from ...graph.normal import add, einsum
-from ...graph.products import indicates, selects
 
 #: How many nodes, one below the other, rows are taken through.
 DEPTH = 32

@@ -9,8 +9,8 @@ import numpy as np
 
 from ...graph.bound_variables import readable
 from ...graph.extents import extent_of
+from ...graph.factors import indicates, selects
 from ...graph.nodes import Add, Apply, Einsum, Expr, postorder
-from ...graph.products import indicates, selects
 from ...ops.affine_entries import integral
 from ...ops.indicator import bound
 from ...support.arrays import AnyArray

@@ -15,8 +15,9 @@ from math import inf, prod
 from ...contraction.congruences import opened as as_one
 from ...contraction.nested import flatten
 from ...graph.extents import doubles_of, extent_of
+from ...graph.factors import Factors, indicates, selects
 from ...graph.nodes import Add, Apply, Const, Einsum, Expr, Part, Var, postorder
-from ...graph.products import Factors, indicates, selects, symmetries
+from ...graph.products import symmetries
 from ...integers.affine import Guard
 from ...ops.indicator import bound, check, conditions
 from ...support.arrays import Sizes

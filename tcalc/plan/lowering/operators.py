@@ -12,10 +12,11 @@ from math import prod
 from typing import Any
 
 from ...graph.extents import extent_names, extent_of
+from ...graph.factors import indicates
 from ...graph.iterations import Iteration
 from ...graph.nodes import Apply, Expr, Part
 from ...graph.operators import Factorisation, Loop, Op, operations
-from ...graph.products import indicates, symmetries
+from ...graph.products import symmetries
 from ...ops.affine_entries import held_as_integers
 from ...ops.indicator import bound
 from ...support.arrays import Sizes

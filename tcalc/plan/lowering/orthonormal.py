@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 
 from ...graph.applications import application, rewritten
 from ...graph.extents import extent_coef
+from ...graph.factors import Factors, LabelledExpr, factors_of, inlined
 from ...graph.nodes import Einsum, Expr, Part, postorder
 from ...graph.normal import add, built, terms_of
-from ...graph.products import Factors, LabelledExpr, factors_of, inlined
 from ...graph.sums import absent_axes
 from ...ops.matrix.lq import LQ
 from ...support.records import NamedTuple

@@ -12,10 +12,10 @@ from math import prod
 
 from ...graph.applications import rewritten
 from ...graph.extents import extent_of
+from ...graph.factors import indicates, selects
 from ...graph.nodes import Add, Apply, Einsum, Expr, Part, postorder
 from ...graph.normal import add, distribute
 from ...graph.operators import Loop
-from ...graph.products import indicates, selects
 from ...graph.sums import low_order
 from ...ops.entries import array_read
 from ...rules.distances import by_differences

@@ -15,18 +15,10 @@ from itertools import combinations
 
 from ...graph.applications import apply, core_swap, rewritten
 from ...graph.extents import ONE, Coef, Extent
+from ...graph.factors import Factors, LabelledExpr, components, factors_of, indicates, inlined
 from ...graph.nodes import Add, Apply, Einsum, Expr, Labels, postorder
 from ...graph.normal import add, distribute, einsum, terms_of
-from ...graph.products import (
-    Factors,
-    LabelledExpr,
-    components,
-    factors_of,
-    indicates,
-    inlined,
-    split_coef,
-    symmetries,
-)
+from ...graph.products import split_coef, symmetries
 from ...graph.sums import embeds, flattened
 from ...ops.matrix.cholesky import CHOLESKY
 from ...ops.matrix.definite import INVERSE

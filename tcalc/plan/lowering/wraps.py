@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 
 from ...graph.applications import rewritten
 from ...graph.extents import ONE, Extent, extent_from, extent_of, form_of
+from ...graph.factors import LabelledExpr, indicates, selects
 from ...graph.nodes import Apply, Einsum, Expr, Labels, postorder
 from ...graph.normal import add, einsum
-from ...graph.products import LabelledExpr, indicates, selects
 from ...integers.affine import Affine, Constraint
 from ...integers.boxes import index
 from ...ops.indicator import at_sizes, corners, indicator, renamed
