@@ -14,6 +14,7 @@ import pytest
 
 import tcalc as tc
 from tcalc.calculus import projection
+from tcalc.forms.choose import chosen
 from tcalc.graph.nodes import Expr
 from tcalc.languages.latex import Latex
 from tcalc.languages.matrix.print import to_text
@@ -177,6 +178,7 @@ def test_long_formulas_are_laid_out_once_in_each_style_and_name_the_same_parts(
 ) -> None:
     symmetric = tc.var("S", ("n", "n"), symmetric=True)
     e = tc.derivative(tc.parse(text, S=symmetric, X=("n", "n"), x=("n",)), "S", 4)
+    chosen(e)  # its parts are laid out to choose their forms
     runs: list[tuple[str, set[int]]] = []  # the style, and the parts that may have names
     run = FormulaLayout.run
 
@@ -187,11 +189,12 @@ def test_long_formulas_are_laid_out_once_in_each_style_and_name_the_same_parts(
     monkeypatch.setattr(FormulaLayout, "run", counted)
     texts = tc.to_latex(e), tc.to_mathml(e), str(e)
     styles, named = zip(*runs, strict=True)
-    # first of the size; then, of MathML, of the alternative text; then of str
-    assert styles == ("Style", "Latex", "MathML", "Style", "Style")
-    assert not named[0]
-    assert named[1]
-    assert named[1:] == 4 * named[1:2]
+    # perhaps of the size; then, of MathML, of the alternative text; then of str
+    assert styles[-4:] == ("Latex", "MathML", "Style", "Style")
+    assert styles[:-4] in ((), ("Style",))
+    assert not any(named[:-4])
+    assert named[-4]
+    assert named[-4:] == 4 * named[-4:-3]
     assert all(
         sign in part for sign, part in zip(("t_{1}", "<mtable", "t1 = "), texts, strict=True)
     )
@@ -233,9 +236,10 @@ def test_output_does_not_depend_on_the_hash_seed() -> None:
 
 def test_sums_in_sums_are_laid_out_as_they_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each projection onto symmetric matrices permutes a sum's axes, and the permutation goes into
-    the terms: they are written once for the size of the formula and once for its text."""
+    the terms: they are written once for the size of the formula, at most, and once for its text."""
     symmetric = tc.var("S", ("n", "n"), symmetric=True)
     e = tc.derivative(tc.parse("tr(S*S*S*S)", S=symmetric), "S", 4)
+    chosen(e)  # its parts are laid out to choose their forms
     written, projected = 0, 0
     einsum, slot = Style.einsum, projection._project_slot
 
@@ -252,6 +256,6 @@ def test_sums_in_sums_are_laid_out_as_they_are_read(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(Style, "einsum", counted)
     monkeypatch.setattr(projection, "_project_slot", once)
     text = str(e)
-    assert written == 2 * text.count("#(")
+    assert 0 < written <= 2 * text.count("#(")
     tc.to_latex(e)
     assert projected == 4

@@ -35,8 +35,9 @@ from . import (  # noqa: F401
 from .cost import reading_cost
 from .egraph import Cost, EqualForms
 from .laws import brought_together, one_search
+from .parts import by_parts
 
-MAX_LARGE = 120  #: nodes of an expression beyond which no other form is looked for
+MAX_LARGE = 120  #: nodes of an expression whose forms are looked for at once
 MAX_TOKENS = 600  #: the same for the signs and names in its text
 MAX_NODES = 400
 MINUS = 0.1  #: what a sign in front costs, which what stands around may take
@@ -63,11 +64,19 @@ class _Cost:
         return cost, text
 
 
-@one_search()
 def search(e: Expr) -> Expr:
-    """The cheapest form that is found."""
-    nodes = postorder([e])
-    if len(nodes) > MAX_LARGE or tokens(e) > MAX_TOKENS:
+    """The cheapest form that is found, of a large expression part by part."""
+    return by_parts(e, _searched) if _is_large(e) else _searched(e)
+
+
+def _is_large(e: Expr) -> bool:
+    return len(postorder([e])) > MAX_LARGE or tokens(e) > MAX_TOKENS
+
+
+@one_search()
+def _searched(e: Expr) -> Expr:
+    """The cheapest form that is found; of what is large, itself."""
+    if _is_large(e):
         return e
     known: dict[int, Expr] = {}
     forms = EqualForms(cost := _Cost(), MAX_NODES)
@@ -97,8 +106,7 @@ def chosen(e: Expr) -> Expr:
     -------
     Expr
         Equal where the formula on paper has a value (see `laws`); its own chosen form is itself.
-        What `expand` made, large expressions, and those beyond the limits that are set, stay as
-        they are.
+        What `expand` made, and what takes more than the limits that are set, stays as it is.
     """
     if not isinstance(e, Expr):
         return e  # its writer says what it takes
@@ -159,12 +167,11 @@ def _as_written(e: Derivative) -> Expr | None:
 
 def _reading_cost(e: Expr) -> float:
     """The cost of what is searched for forms; of what is larger, more than any."""
-    nodes = postorder([e])
-    if len(nodes) > MAX_LARGE or tokens(e) > MAX_TOKENS:
+    if _is_large(e):
         return math.inf
     cost = _Cost()
     cost.layout.prepared(e)
-    return [cost(node) for node in nodes][-1][0]
+    return [cost(node) for node in postorder([e])][-1][0]
 
 
 def shorter(write: Callable[[Expr], str], e: Expr) -> str:
