@@ -375,9 +375,7 @@ class IndexWriter:
         """An operator of whole arrays, which are variables or statements: a call, and an entry."""
         yield from ()
         whole = application(node)
-        args = [
-            arg.name if isinstance(arg, Var) else self.statements[id(arg)] for arg in whole.args
-        ]
+        args = [a.name if isinstance(a, Var) else self.statements[id(a)] for a in whole.args]
         if isinstance(node, Part) and (loop := loop_of(node)) is not None:
             names = Names(self.taken, self.depth)
             return Fragment(access(loop_text(node, loop, names, args, self.step), subs))
