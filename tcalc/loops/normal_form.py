@@ -105,9 +105,10 @@ def normal_form_loop(
     """
     scanned, captured, inside = _scanned_and_captured(feed)
     after, first = replaced(list(map(bare, outputs)), inside), list(map(bare, inits))
-    inside |= (matrices := symmetric_states(states, after, first))
+    matrices, after = symmetric_states(states, after, first)
+    inside |= matrices
     states = [matrices.get(v, v) for v in states]
-    found = dict(zip(states, replaced(after, matrices), strict=True))
+    found = dict(zip(states, after, strict=True))
     cores = DiagonalStates(
         _simplified_states(found, captured), dict(zip(states, first, strict=True))
     )

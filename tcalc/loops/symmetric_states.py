@@ -18,17 +18,23 @@ __all__: list[str] = []
 
 def symmetric_states(
     states: Sequence[Var], outputs: Sequence[Expr], inits: Sequence[Expr]
-) -> dict[Var, Var]:
-    """Symmetric variables for the states that are symmetric before and after every step."""
-    after = dict(zip(states, outputs, strict=True))
+) -> tuple[dict[Var, Var], list[Expr]]:
+    """Symmetric variables for the states that are symmetric before and after every step.
+
+    Returns
+    -------
+    found : dict
+        The variables by state.
+    after : list of Expr
+        The next values of all states, in these.
+    """
     found: dict[Var, Var] = {}
     for v, init in zip(states, inits, strict=True):
         if not v.properties and (known := symmetric(init)):
             found[v] = body_variable(v.name + "~", v.shape, known)
-    while found:
-        made = replaced([after[v] for v in found], found)
-        kept = [v for v, e in zip(found, made, strict=True) if symmetric(e)]
+    while True:
+        after = replaced(outputs, found)
+        kept = {v for v, e in zip(states, after, strict=True) if v in found and symmetric(e)}
         if len(kept) == len(found):
-            break
-        found = {v: found[v] for v in kept}
-    return found
+            return found, after
+        found = {v: new for v, new in found.items() if v in kept}
