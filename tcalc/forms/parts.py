@@ -20,8 +20,8 @@ from ..languages.writing.sharing import free_prefix, used_twice
 from ..rules.facts import is_definite
 from ..rules.strategy import substitute
 
-#: Signs and names of what is named.
-LEAST = 8
+#: Signs and names of what is named, and of a number that is: powers of others are brought together.
+LEAST, NUMBER = 8, 20
 #: Nodes of a part, and what has this many is one wherever it stands.
 MANY = 60
 #: Parts beyond which no other is named, and nodes of what nobody reads.
@@ -56,7 +56,8 @@ def _is_part(e: Expr, repeated: bool) -> bool:
     whole = isinstance(inner, Add | Apply | Part) or (isinstance(inner, Einsum) and inner.summed)
     if not whole or not inner.args:
         return False
-    return (repeated and tokens(e) >= LEAST) or len(postorder([e])) > MANY
+    least = LEAST if e.ndim else NUMBER
+    return (repeated and tokens(e) >= least) or len(postorder([e])) > MANY
 
 
 def _is_view(e: Expr) -> bool:

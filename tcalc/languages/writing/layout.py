@@ -27,7 +27,7 @@ from .notation import INDEX_LETTERS, EinsumSpec, Fragment, index_letters
 from .sharing import free_prefix, nodes_and_names, used_twice
 from .style import Style
 
-MAX_TOKENS = 400
+MAX_TOKENS = 400  #: beyond which what is repeated has a name
 MAX_PUSHED = 4  #: sums in sums through which a permutation of axes is pushed
 
 

@@ -16,6 +16,7 @@ from .style import Style
 LETTERS = ("cbadefg", "rsuvwzpqh", "MNRSKBC", "TUVW")
 WIDE = 80  #: characters of what fills a line of a page
 MAX_TRIED = 16
+MAX_TOKENS = 2_000  #: beyond which what is repeated is told in lines of its own
 MAX_STEPS = 300_000  #: beyond them those names stay that are found
 
 
@@ -53,7 +54,7 @@ def _choose(e: Expr, chosen: set[int]) -> None:
     """Put nodes into `chosen`, one after the other."""
     layout = WhereLayout(Style())
     nodes = layout.prepared(e)
-    if layout.run(nodes).size > layout.limit:
+    if layout.run(nodes).size > MAX_TOKENS:
         return
     twice = used_twice(nodes)
     sizes = {id(node): layout.forms[id(node)].plain.size for node in nodes if id(node) in twice}
