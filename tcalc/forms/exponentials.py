@@ -16,7 +16,7 @@ from ..ops.special import log_ndtr
 from .laws import law
 from .powers import RECIPROCAL, degree_of
 
-SIGMOID = TABLE["sigmoid"]
+EXP, SIGMOID = TABLE["exp"], TABLE["sigmoid"]
 
 
 @law(
@@ -30,6 +30,24 @@ def _inverse_mills(e: Expr) -> Iterable[Expr | None]:
         axes = range(x.ndim)
         square = einsum([x, x], [axes, axes], axes, Coef(-0.5))
         yield scale(exp(add([square, scale(log_ndtr(x), Coef(-1))])), Coef((2 * math.pi) ** -0.5))
+
+
+@law("power-of-an-exponential", "exp(x).^2 .* y = exp(2*x) .* y", "Einsum")
+def _power_of_exponential(e: Expr) -> Iterable[Expr | None]:
+    assert isinstance(e, Einsum)
+    degrees: dict[tuple[Expr, Labels], Fraction] = {}
+    rest = []
+    for op, word in zip(e.args, e.labels, strict=True):
+        base, degree, more = degree_of(op)
+        if more is None and isinstance(base, Apply) and base.op is EXP:
+            degrees[base, word] = degrees.get((base, word), Fraction(0)) + degree
+        else:
+            rest.append((op, word))
+    if all(degree == 1 for degree in degrees.values()):
+        return
+    powers = [(exp(scale(base.args[0], Coef(float(k)))), w) for (base, w), k in degrees.items()]
+    ops, words = zip(*rest, *powers, strict=True)
+    yield einsum(ops, words, e.out, e.coef, dict(enumerate(e.extents)))
 
 
 # --- shares of a whole ----------------------------------------------------------------------------
