@@ -132,6 +132,14 @@ def test_loops_that_read_integers_as_numbers_too(seed: int) -> None:
     assert not together([found], "printed c")
 
 
+@pytest.mark.parametrize("seed", [973000313, 973002312])
+def test_loops_that_scan_the_diagonals_of_what_is_symmetric(seed: int) -> None:
+    found = case(seed, draw=Draw(("loops",)))
+    assert found is not None
+    assert not compared(found, "planned three ways")
+    assert not compared(found, "batched")
+
+
 @pytest.mark.parametrize("seed", [40020152, 40020603, 40020648, 40021011, 40103745, 40104104])
 def test_sums_of_units_and_of_what_stands_among_zeros(seed: int) -> None:
     """Both wait for the sum that they are added in, in which only one of them has a place."""

@@ -203,24 +203,29 @@ def _scanned_and_captured(
     A scanned operand of equal slices is captured; of one whose slices are zero off a diagonal, the
     diagonals are scanned. Variables for symmetric matrices are symmetric.
     """
-    scanned, captured = {}, {v: bare(e) for v, e in feed.captured.items()}
+    scanned: dict[Var, Expr] = {}
+    fixed = {v: bare(e) for v, e in feed.captured.items()}
     inside: dict[Var, Expr] = {}
     for v, operand in feed.scanned.items():
         e = bare(operand)
         if 0 in absent_axes(e):
-            captured[v] = drop_axes(e, {0})
+            fixed[v] = drop_axes(e, {0})
         elif repeats(word := slice_pattern(e)):
-            core = core_variable(v, word)
-            scanned[core] = core_of_value(e, (0, *[label + 1 for label in word]))
+            items = core_of_value(e, (0, *[label + 1 for label in word]))
+            scanned[core := _variable_of(core_variable(v, word), items, 1)] = items
             inside[v] = embedded(core, word)
         else:
-            scanned[v] = e
-    for fed, leading in ((scanned, 1), (captured, 0)):
-        for v, e in list(fed.items()):
-            if not v.properties and (known := symmetric(e, leading)):
-                inside[v] = matrix = body_variable(v.name + "~", v.shape, known)
-                fed[matrix] = fed.pop(v)
-    return scanned, captured, inside
+            scanned[item := _variable_of(v, e, 1)] = e
+            inside[v] = item
+    captured = {_variable_of(v, e, 0): e for v, e in fixed.items()}
+    inside |= dict(zip(fixed, captured, strict=True))
+    return scanned, captured, {v: e for v, e in inside.items() if e is not v}
+
+
+def _variable_of(v: Var, e: Expr, leading: int) -> Var:
+    """The variable for an operand, or for its slices: another one, where these are symmetric."""
+    known = () if v.properties else symmetric(e, leading)
+    return body_variable(v.name + "~", v.shape, known) if known else v
 
 
 def _canonical_variables(
