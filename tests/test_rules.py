@@ -363,6 +363,11 @@ def test_sums_of_exponentials_stay_where_nothing_below_them_is_alike() -> None:
         ((x @ exp(x)) ** 2 / (1 + exp(c)) ** 2, "sigmoid(-c)^2*(x'*exp(x))^2"),
         (x @ exp(x) / tc.sqrt(1 + exp(c)), "exp(-softplus(c)/2)*x'*exp(x)"),
         (W @ exp(x) / tc.sum(exp(x)), "W*softmax(x)"),
+        (tc.sum(exp(x)) / tc.sum(exp(y)), "exp(logsumexp(x) - logsumexp(y))"),
+        (
+            x @ exp(-(x**2)) / tc.sum(exp(x)),
+            "exp(logsumexp(-x.^2) - logsumexp(x))*x'*softmax(-x.^2)",
+        ),
         (x @ exp(x) * exp(a) / exp(b), "exp(a - b)*x'*exp(x)"),
         (
             exp(a) * (exp(-c * exp(b)) - exp(-c * exp(a))) / (exp(a) - exp(b)),

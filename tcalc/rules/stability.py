@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-from ..graph.applications import root_of
 from ..graph.extents import ONE, Coef
 from ..graph.factors import LabelledExpr
 from ..graph.nodes import Add, Apply, Einsum, Expr, Labels
@@ -93,8 +92,8 @@ rule(
 def _over(top: Expr, bottom: Expr) -> Expr | None:
     """top / bottom, where exponentials are below the line.
 
-    Sums of exponentials above are read as such if they have a part of an exponent in common with
-    those below. Others have nothing to cancel: kernels in a product stay there whatever divides it.
+    Weighted sums of exponentials above are read as such if they have a part of an exponent in
+    common with those below. Others have nothing to cancel: kernels in a product stay what they are.
     """
     below = shifted(bottom, False)
     if below is None:
@@ -105,8 +104,8 @@ def _over(top: Expr, bottom: Expr) -> Expr | None:
     shared = exponent_leaves(below.exponent)
     for factor, word in _factors(rest):
         above = shifted(factor, False)
-        alone = above is not None and root_of(factor) == "exp"
-        if above is None or not (alone or shared & exponent_leaves(above.exponent)):
+        weighted = above is not None and above.weight is not None
+        if above is None or (weighted and shared.isdisjoint(exponent_leaves(above.exponent))):
             factors.append((factor, word))
             continue
         coef = coef.by(above.coef)
