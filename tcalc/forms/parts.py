@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..graph.applications import core_swap, with_args
+from ..graph.applications import is_symmetric, with_args
 from ..graph.extents import ONE
 from ..graph.nodes import Add, Apply, Einsum, Expr, Part, Var, intern, postorder
 from ..graph.operators import Indicator, Selection
-from ..graph.products import symmetries
-from ..graph.properties import SYMMETRIC
+from ..graph.properties import SYMMETRIC, with_implied
 from ..languages.writing.layout import tokens
 from ..languages.writing.sharing import free_prefix, used_twice
 from ..rules.facts import is_definite
@@ -68,7 +67,6 @@ def _is_view(e: Expr) -> bool:
 
 
 def _variable(name: str, e: Expr) -> Var:
-    mirrored = e.ndim >= 2 and core_swap(e.ndim) in symmetries(e)
-    known = {"positive_definite"} if mirrored and is_definite(e) else set[str]()
-    made: Var = intern(Var, (name, e.shape, tuple(sorted(known.union(SYMMETRIC * mirrored)))))
+    known = () if not is_symmetric(e) else ("positive_definite",) if is_definite(e) else SYMMETRIC
+    made: Var = intern(Var, (name, e.shape, tuple(sorted(with_implied(known)))))
     return made

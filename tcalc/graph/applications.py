@@ -210,6 +210,11 @@ def core_swap(ndim: int) -> Permutation:
     return (*range(ndim - 2), ndim - 1, ndim - 2)
 
 
+def is_symmetric(e: Expr) -> bool:
+    """Is it known that the matrices in the last two axes are symmetric?"""
+    return e.ndim >= 2 and core_swap(e.ndim) in symmetries(e)
+
+
 def with_args(node: Expr, args: Sequence[Expr]) -> Expr:
     """The node with other operands, in normal form."""
     if all(new is old for new, old in zip(args, node.args, strict=True)):

@@ -132,9 +132,8 @@ PROPERTIES = {
     )
 }  # fmt: skip
 
-#: The properties of a variable of integers.
-INTEGERS = (INTEGER.name,)
-SYMMETRIC = ("symmetric",)
+#: The properties of a variable of integers, and of one of symmetric matrices.
+INTEGERS, SYMMETRIC = (INTEGER.name,), ("symmetric",)
 
 
 def property_rows(names: Iterable[str]) -> list[Property]:

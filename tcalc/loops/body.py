@@ -6,11 +6,10 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from ..graph.applications import core_swap, rewritten
+from ..graph.applications import is_symmetric, rewritten
 from ..graph.extents import Shape
 from ..graph.factors import selects
 from ..graph.nodes import Apply, Const, Einsum, Expr, Var, dimensions, intern, postorder
-from ..graph.products import symmetries
 from ..graph.properties import INTEGERS, SYMMETRIC
 from ..graph.sums import absent_axes
 from ..support.digests import blake2b
@@ -132,8 +131,7 @@ def kind_of(integer: bool) -> tuple[str, ...]:
 
 def symmetric(e: Expr, leading: int = 0) -> tuple[str, ...]:
     """The properties of a variable for matrices, behind so many axes, that are symmetric or not."""
-    known = e.ndim - leading >= 2 and core_swap(e.ndim) in symmetries(e)
-    return SYMMETRIC if known else ()
+    return SYMMETRIC if e.ndim - leading >= 2 and is_symmetric(e) else ()
 
 
 def alike(prefix: str, v: Var, before: Shape = ()) -> Var:

@@ -99,9 +99,10 @@ def normal_form_loop(
 ) -> tuple[Expr, ...]:
     """All outputs of the loop in which outputs[k] is the next value of states[k].
 
-    Loop invariants are moved outside, states that never change are captured instead, and of states
-    that are zero off a diagonal the diagonal is carried. Equal loops are the same node. Where the
-    loop ends at a condition, the number of steps is the last output.
+    Loop invariants are moved outside, states that never change are captured instead, of states that
+    are zero off a diagonal the diagonal is carried, and those that stay symmetric are known to be.
+    Equal loops are the same node. Where the loop ends at a condition, the number of steps is the
+    last output.
     """
     scanned, captured, inside = _scanned_and_captured(feed)
     after, first = replaced(list(map(bare, outputs)), inside), list(map(bare, inits))

@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ..graph.applications import core_swap
+from ..graph.applications import is_symmetric
 from ..graph.arraylike import surface
 from ..graph.extents import Extent, Shape, show_shape
 from ..graph.nodes import Expr, Var
-from ..graph.products import symmetries
 from ..ops import (
     arithmetic,
     elementwise,
@@ -243,7 +242,7 @@ def cholesky(a: object, upper: bool = False) -> Expr:
 def _symmetric(a: object, triangle: str) -> Expr:
     """The symmetric matrix with one triangle of a: the one that NumPy reads, and no other."""
     e = as_expr(a)
-    if e.ndim < 2 or core_swap(e.ndim) in symmetries(e):
+    if e.ndim < 2 or is_symmetric(e):
         return e
     if triangle.upper() not in ("L", "U"):
         raise ValueError(f"UPLO={triangle!r}: 'L' or 'U'")

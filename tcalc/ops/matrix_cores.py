@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ..graph.applications import core_swap
+from ..graph.applications import core_swap, is_symmetric
 from ..graph.extents import Coef, Shape, show_shape
 from ..graph.nodes import Expr
 from ..graph.normal import add, einsum, scale, view
-from ..graph.products import symmetries
 from ..support.conditions import looked_at_later
 from ..support.errors import LinAlgError, ShapeError
 from .operands import shown_operands
@@ -102,10 +101,7 @@ def symmetric(xp: Any, a: Any) -> Any:
 
 def symmetric_part(e: Expr) -> Expr:
     """(A + A') / 2; A itself where it is known to be symmetric."""
-    swap = core_swap(e.ndim)
-    if swap in symmetries(e):
-        return e
-    return scale(add([e, view(e, swap)]), Coef(0.5))
+    return e if is_symmetric(e) else scale(add([e, view(e, core_swap(e.ndim))]), Coef(0.5))
 
 
 def mirrored(a: np.ndarray[Any, Any]) -> None:

@@ -13,12 +13,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import combinations
 
-from ...graph.applications import apply, core_swap, rewritten
+from ...graph.applications import apply, is_symmetric, rewritten
 from ...graph.extents import ONE, Coef, Extent
 from ...graph.factors import Factors, LabelledExpr, components, factors_of, indicates, inlined
 from ...graph.nodes import Add, Apply, Einsum, Expr, Labels, postorder
 from ...graph.normal import add, distribute, einsum, terms_of
-from ...graph.products import split_coef, symmetries
+from ...graph.products import split_coef
 from ...graph.sums import embeds, flattened
 from ...ops.matrix.cholesky import CHOLESKY
 from ...ops.matrix.definite import INVERSE
@@ -98,7 +98,7 @@ def _dense_part(inverse: Expr) -> _Part | None:
         return None
     coef, matrix = split_coef(dense[0])
     number = isinstance(coef.value, int | float) and coef.value and not (coef.times or coef.over)
-    if not number or core_swap(2) not in symmetries(matrix):
+    if not number or matrix.ndim != 2 or not is_symmetric(matrix):
         return None
     return _Part(coef, matrix, add([t for t in terms if t is not dense[0]]))
 
@@ -278,7 +278,7 @@ def _by_halves(found: _Trace) -> list[LabelledExpr]:
     (a, b, d), p, (*first, last) = found.ends, found.inverse, found.matrices
     if not first:
         return [last, (einsum([p, p], [(a, b), (b, d)], (a, d)), (a, d))]
-    if not all(core_swap(op.ndim) in symmetries(op) for op, _ in found.matrices):
+    if not all(is_symmetric(op) for op, _ in found.matrices):
         return _by_products(found)
     x = tri_inverse(apply(CHOLESKY, p.args[0]))
     parts: list[LabelledExpr] = []
