@@ -40,7 +40,7 @@ def test_sums_with_bounds_and_entries_with_subscripts(text: str, by: str, latex:
 
 def test_what_matrix_notation_says_stays() -> None:
     e = tc.parse_index("f[i=1..n-2] = x[i-1] - 2*x[i] + x[i+1]", x="n")
-    assert tc.to_latex(e) == "x[:-2] + x[2:] - 2 x[1:-1]"
+    assert tc.to_latex(e) == "x[2:] - 2 x[1:-1] + x[:-2]"
 
 
 def test_loops_stay_in_matrix_notation() -> None:

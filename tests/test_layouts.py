@@ -70,7 +70,8 @@ def test_many_rows_are_as_few_rows(function, dtype, tiles, backend):
     assert found.dtype == expected.dtype
     tolerance = 1e-12 if dtype is np.float64 else 1e-4
     np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
-    np.testing.assert_array_equal(found, step(x=data))
+    if backend != "auto":  # where C takes over at any call, with other last digits
+        np.testing.assert_array_equal(found, step(x=data))
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

@@ -17,6 +17,7 @@ from ..plan.lowering.candidates import by_operations
 from ..rules.row_spaces import of_factors
 from ..support.collector import resting_collector
 from ..support.limits import attempted, counted
+from .differences import at_once
 from .merged_ends import ends
 
 #: Steps that every mode may take that "auto" compares, beyond those of the modes before it.
@@ -43,6 +44,8 @@ class Accumulated:
 
     def __init__(self, value: Expr, wrt: Sequence[Var], mode: str) -> None:
         self.wrt = list(wrt)
+        self._differences = at_once(value)
+        value = self._differences.value
         self._ends = ends(value, self.wrt)
         self.several = mode == "auto" and bool(value.ndim)
         if self.several and len(postorder([value])) > COMPARED:
@@ -69,7 +72,7 @@ class Accumulated:
 
     def _by(self, mode: str) -> list[Expr]:
         found = MODES[mode](self._ends.value, self._ends.leaves)
-        return [self._ends.back(k, e) for k, e in enumerate(found)]
+        return [self._differences.back(self._ends.back(k, e)) for k, e in enumerate(found)]
 
     def _by_all_modes(self) -> list[Expr]:
         """Those by all variables, by one mode after the other.

@@ -13,6 +13,7 @@ from ..languages.writing.layout import FormulaLayout, tokens
 from ..languages.writing.notation import rope_text
 from ..languages.writing.style import Style
 from ..ops.matrix.grouped import multiplied_out
+from ..rules.differences import in_one_sum
 from ..support.limits import attempted, exhausted
 
 # Imported for the laws that they put into the table.
@@ -21,6 +22,7 @@ from . import (  # noqa: F401
     common_factors,
     conditions,
     denominators,
+    differences,
     distances,
     exponentials,
     frechet,
@@ -66,6 +68,10 @@ class _Cost:
 
 def search(e: Expr) -> Expr:
     """The cheapest form that is found, of a large expression part by part."""
+    if not _is_large(e):
+        return _searched(e)
+    # Before what is repeated is a variable for the search, of which slices of slices stay.
+    e = in_one_sum(e)
     return by_parts(e, _searched) if _is_large(e) else _searched(e)
 
 
@@ -153,7 +159,7 @@ def _shorter_derivative(e: Derivative, found: Expr) -> Expr:
 
 def _as_written(e: Derivative) -> Expr | None:
     """The derivative of what was written, each order that of the form chosen for the one before."""
-    value = bare(e.of)
+    value = in_one_sum(bare(e.of))
     for order, variable in enumerate(e.wrt, 1):
         nodes = postorder([value])
         if len(nodes) > MAX_LARGE or any(map(loop_operator, nodes)):

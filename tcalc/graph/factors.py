@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypeGuard
 
 from ..support.records import NamedTuple
@@ -77,6 +78,18 @@ def selects(e: Expr) -> TypeGuard[Apply]:
 def indicates(e: Expr) -> TypeGuard[Apply]:
     """Is e 1 where conditions on its indices hold, else 0?"""
     return isinstance(e, Apply) and isinstance(e.op, Indicator)
+
+
+def chained(operands: Sequence[LabelledExpr], label: int) -> list[LabelledExpr] | None:
+    """What one or two indicators are when they are summed over a label, where that is known."""
+    rows = [(op, op.op, word) for op, word in operands if isinstance(op, Apply)]
+    names = {i: k for k, i in enumerate(dict.fromkeys(i for *_, word in rows for i in word))}
+    known = list(names)
+    given = tuple([(op.params, tuple([names[i] for i in word])) for op, _, word in rows])
+    row = rows[0][1]
+    assert isinstance(row, Indicator)
+    found = row.chained(given, names[label])
+    return found and [(op, tuple([known[k] for k in word])) for op, word in found]
 
 
 def same_selections(operands: list[LabelledExpr]) -> list[tuple[int, int]]:

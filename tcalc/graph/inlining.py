@@ -10,7 +10,16 @@ from collections.abc import Iterable
 from ..support.errors import ShapeError
 from ..support.limits import spend
 from .extents import Coef, Extent, extent_coef
-from .factors import Factors, LabelledExpr, enlarging, inlined, same_selections, selects
+from .factors import (
+    Factors,
+    LabelledExpr,
+    chained,
+    enlarging,
+    indicates,
+    inlined,
+    same_selections,
+    selects,
+)
 from .nodes import Einsum, Labels
 from .products import grouped_factors, without_ones
 
@@ -59,9 +68,9 @@ class Inlining:
                 self.check(label, extent)
         if not any(isinstance(op, Einsum) or selects(op) for op, _ in operands):
             return Factors(operands, self.out, self.extents, self.coef)
-        operands = self.merge_selections(self.inline_outer_products(operands))
+        operands = self.merged(self.inline_outer_products(operands))
         while (inside := self.inline_contraction(operands)) is not None:
-            operands = self.merge_selections(self.inline_outer_products(inside))
+            operands = self.merged(self.inline_outer_products(inside))
         operands = [(op, self.word(word)) for op, word in operands]
         out, coef = self.word(self.out), self.coef
         placed = {label for _, word in operands for label in word}.union(out)
@@ -92,6 +101,33 @@ class Inlining:
                 kept.append((op, word))
         return kept
 
+    def merged(self, operands: list[LabelledExpr]) -> list[LabelledExpr]:
+        """The operands with selections that stand twice once, and chained indicators as one."""
+        operands = self.merge_selections(operands)
+        while (found := self.merge_indicators(operands)) is not None:
+            operands = self.inline_outer_products(found)
+        return operands
+
+    def merge_indicators(self, operands: list[LabelledExpr]) -> list[LabelledExpr] | None:
+        """The operands without a summed label that one or two indicators alone have, or None."""
+        if not any(indicates(op) for op, _ in operands):
+            return None
+        operands = [(op, self.word(word)) for op, word in operands]
+        outer = {self.find(label) for label in self.out}
+        holders: dict[int, list[LabelledExpr]] = {}
+        for operand in operands:
+            for label in set(operand[1]) - outer:
+                holders.setdefault(label, []).append(operand)
+        for label, rows in holders.items():
+            if len(rows) > 2 or not all(indicates(op) for op, _ in rows):
+                continue
+            found = chained(rows, label)
+            if found is not None:
+                kept = {k: e for k, e in self.extents.items() if self.find(k) != label}
+                self.extents = kept
+                return [(op, word) for op, word in operands if label not in word] + found
+        return None
+
     def merge_selections(self, operands: list[LabelledExpr]) -> list[LabelledExpr]:
         """One selection tensor twice, S_ij S_ik, is S_ij with a unit tensor of j and k."""
         if not any(selects(op) for op, _ in operands):
@@ -121,8 +157,26 @@ class Inlining:
             diagonal = len(set(word)) < len(word)
             if not diagonal:
                 few = len(operands) + len(op.args) - 1 <= MAX_OPERANDS
-                if not few or outer.issuperset(word) or not enlarging(op):
+                if not few or outer.issuperset(word):
+                    continue
+                if not (enlarging(op) or self.is_cut_again(op, word, operands)):
                     continue
             spend("steps", len(operands))
             return operands[:k] + inlined(op, word, self.extents) + operands[k + 1 :]
         return None
+
+    def is_cut_again(self, op: Einsum, word: Labels, operands: list[LabelledExpr]) -> bool:
+        """Is op entries of one array, of which an indicator beside it takes some that are known?"""
+        if sum([not indicates(arg) for arg in op.args]) > 1:
+            return False
+        names = dict(zip(op.out, word, strict=True))
+        inner = [
+            (arg, tuple([names.get(i, -1 - i) for i in w]))
+            for arg, w in zip(op.args, op.labels, strict=True)
+        ]
+        beside = [(o, self.word(w)) for o, w in operands if o is not op]
+        for label in set(word).difference(map(self.find, self.out)):
+            rows = [operand for operand in [*inner, *beside] if label in operand[1]]
+            if len(rows) <= 2 and all(indicates(o) for o, _ in rows):
+                return chained(rows, label) is not None
+        return False

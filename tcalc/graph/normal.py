@@ -6,7 +6,8 @@ repeated output label and never an operand. What is inlined and what stays an op
 * an operand that is an outer product is inlined into its consumer (a long one keeps its pointwise
   factors together, as one operand);
 * a contraction stays an operand, unless its diagonal is read, or it has more axes than each of its
-  own operands and one of its labels is summed by the consumer;
+  own operands and one of its labels is summed by the consumer, or is entries of one array of which
+  the consumer takes some (slices of slices are slices: indicators are chained);
 * a product is distributed over a sum only where that sets unit tensors of the sum free;
 * a contraction has coefficient 1, distinct outputs and canonical labels; the product around it
   carries coefficient, orientation, unit tensors and broadcasts.

@@ -318,12 +318,12 @@ class Selection(Op):
 class Indicator(Op):
     """Without operands: 1 where conditions on the indices hold, and 0 elsewhere.
 
-    The parameters are the extents, the conditions, and the accesses to check. Plans read strided
-    views where they can, and then never make such an array. ``permuted(params, perm)`` are the
-    parameters of the row whose axis k is axis perm[k].
+    Its parameters are extents, conditions, accesses to check; ``permuted(params, perm)`` are those
+    of the row whose axis k is axis perm[k], and ``chained(rows, label)`` is a sum over a label.
     """
 
     permuted: Callable[[tuple[Any, ...], tuple[int, ...]], tuple[Any, ...]]
+    chained: Callable[..., list[Any] | None]
 
 
 @record(frozen=True, eq=False, kw_only=True, repr=False)

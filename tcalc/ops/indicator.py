@@ -9,6 +9,7 @@ made where somebody asks for all of its entries.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from itertools import permutations
 from typing import Any
 
@@ -24,7 +25,7 @@ from ..graph.operators import Indicator, Kernels, Meaning, Spelling
 from ..graph.products import numeral
 from ..integers.affine import Affine, Congruence, Constraint, Guard, factors_of
 from ..integers.boxes import index
-from ..integers.polyhedra import System, integer_range
+from ..integers.polyhedra import System, implied, integer_range
 from ..support.errors import RangeError
 from ..support.records import NamedTuple
 
@@ -40,6 +41,8 @@ class CheckedAccess(NamedTuple):
     what: str
 
 
+#: A row's parameters, and the labels at which it stands.
+LabelledParams = tuple["IndicatorParams", Labels]
 IndicatorParams = tuple[tuple[Extent, ...], tuple[Guard, ...], tuple[CheckedAccess, ...]]
 
 
@@ -131,6 +134,55 @@ def _ordered(
         tuple(sorted([g.substitute(names) for g in guards], key=_rank)),
         tuple(sorted([a._replace(form=a.form.substitute(names)) for a in accesses])),
     )
+
+
+# --- one after the other --------------------------------------------------------------------------
+
+
+@lru_cache(1 << 12)
+def chained(rows: tuple[LabelledParams, ...], label: int) -> list[LabelledExpr] | None:
+    """The sum over a label of one row, or of the product of two, without that label.
+
+    An entry of a slice of a slice is one of the array, and a slice of what stands between zeros may
+    be the array. None where the label has no place for some of the others: then both rows say how
+    far these reach. None for single places either: a state put together of entries, of which a loop
+    reads entries, stays one state.
+    """
+    extents = {k: n for params, word in rows for k, n in zip(word, params[0], strict=True)}
+    whole = extents.pop(label)
+    name, ties = f"#{label}", [g for row in rows for g in conditions(*row)]
+    if min(len(word) for _, word in rows) < 2 or len(ties) != len(rows):
+        return None
+    if any(not isinstance(g, Constraint) or not g.equality or _hidden(g.form, label) for g in ties):
+        return None
+    checks = [a for row in rows for a in accesses(*row)]
+    for k, g in enumerate(ties):
+        factor = g.form.coefficient(name)
+        place = {name: g.form.without([name]) * -factor}
+        if abs(factor) == 1 and _stays(place[name], whole, extents, checks):
+            others = [other.substitute(place) for other in ties[:k] + ties[k + 1 :]]
+            moved = [a._replace(form=a.form.substitute(place)) for a in checks]
+            return indicator(extents, others, moved)
+    return None
+
+
+def _hidden(form: Affine, label: int) -> bool:
+    """Is the label in a product of the form?"""
+    return label in labels_among([n for n in form.names if label_of(n) is None])
+
+
+def _stays(
+    place: Affine, whole: Extent, extents: Mapping[int, Extent], checks: Iterable[CheckedAccess]
+) -> bool:
+    """Is a place inside an axis where the labels are inside theirs, and what is checked holds?"""
+    known = [(index(k), extents[k]) for k in sorted(labels_among(place.names))]
+    known += [(a.form, a.extent) for a in checks]
+    system = System(tuple([c for each in known for c in _inside(*each)]))
+    return all(implied(c, system) for c in _inside(place, whole))
+
+
+def _inside(form: Affine, extent: Extent) -> list[Constraint]:
+    return [Constraint(form), Constraint(form_of(extent) - 1 - form)]
 
 
 # --- extents --------------------------------------------------------------------------------------
@@ -274,4 +326,5 @@ INDICATOR = Indicator(
     Kernels(_kernel),
     Spelling(r"\operatorname{{indicator}}"),
     permuted=lambda params, perm: _ordered(perm, *params),
+    chained=chained,
 )  # fmt: skip

@@ -7,9 +7,11 @@ from typing import Any
 
 from ...calculus.transforms import jacobian
 from ...graph.nodes import Derivative, Expr
+from ...graph.normal import bare
 from ...graph.trees import leaves
 from ...graph.variables import canonical_name, check_sizes, checked_extent
 from ..index.formula import legible
+from ..writing.layout import tokens
 from .program import SourceProgram
 from .registry import LANGUAGES
 from .selfcheck import difference_check, shape_check
@@ -27,10 +29,15 @@ def function_name(name: object, reserved: Collection[str]) -> str:
 
 
 def _formulas(e: Any, program: SourceProgram) -> list[str]:
-    """The text of every result that a person would read."""
+    """The text of every result that a person would read.
+
+    Of a result with more signs and names than that hardly any form has so few characters, and the
+    search for one takes longer than the program.
+    """
     if len(program.nodes) > READABLE:
         return []
-    return [text for text in map(legible, leaves(e)) if len(text) <= READABLE]
+    short = [v for v in leaves(e) if not isinstance(v, Expr) or tokens(bare(v)) <= READABLE]
+    return [text for text in map(legible, short) if len(text) <= READABLE]
 
 
 def to_code(

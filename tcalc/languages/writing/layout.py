@@ -25,6 +25,7 @@ from .loops import Names, loop_of, repeated
 from .matrix_form import FactorForm, NodeForm, ProductForm, as_one_factor, fewer_transposes
 from .notation import INDEX_LETTERS, EinsumSpec, Fragment, index_letters
 from .sharing import free_prefix, nodes_and_names, used_twice
+from .shifts import by_place
 from .style import Style
 
 MAX_TOKENS = 400  #: beyond which what is repeated has a name
@@ -155,9 +156,8 @@ class FormulaLayout:
 
     def sum(self, node: Add) -> NodeForm:
         plain = self.added(node, False)
-        return self.settled(
-            node, plain, self.added(node, True) if plain.flips and node.shape else None
-        )
+        turned = self.added(node, True) if plain.flips and node.shape else None
+        return self.settled(node, plain, turned)
 
     def added(self, node: Add, row: bool) -> Fragment:
         """The sum, scalars in it as arrays where the style does not spread them."""
@@ -167,6 +167,8 @@ class FormulaLayout:
                 self.style.spread(p, node.ndim, row) if spreads else p
                 for p, spreads in zip(terms, scalar, strict=True)
             ]
+        if (order := by_place(node)) is not None:
+            return self.style.in_order([terms[k] for k in order])
         alike = self.matrix and node.ndim == 2 and not any(scalar)
         return self.style.together(terms) if alike else self.style.add(terms)
 
@@ -180,12 +182,10 @@ class FormulaLayout:
             return as_one_factor(self.forms[id(node.args[0])], self.style)
         if not node.op.elementwise or not node.args:
             return self.settled(node, *whole_call(node, self.forms, self.style, self.matrix))
-
         short = abbreviation(node) if self.matrix else None
         if short is not None:
             argument = self.formed(short.argument)
             return self.settled(node, *short.call(self.style, argument, node.ndim))
-
         if self.matrix and (moved := sides(node, self.forms)) is not None:
             return self.settled(node, self.style.compared(*moved), None)
 

@@ -240,10 +240,14 @@ class Style:
         A sum in it has parentheses, but in front of a short text, where these would only disturb.
         """
         terms = leading_sum(terms)
-        few = len(terms) == 2 and sum([p.size for p in terms]) <= SHORT
         ordered = sorted(terms, key=lambda p: (p.negative, p.negative and p.digits))
+        return self.in_order(ordered)._replace(terms=tuple(terms))
+
+    def in_order(self, terms: Sequence[Fragment]) -> Fragment:
+        """The sum of the terms as they come."""
+        few = len(terms) == 2 and sum([p.size for p in terms]) <= SHORT
         ropes: list[Rope] = []
-        for p in ordered:
+        for p in terms:
             first = few and not ropes and not p.negative
             body = self.inside(p._replace(negative=False), SUM if first else POINTWISE)
             if ropes:
