@@ -1,4 +1,4 @@
-"""Convolutions of arrays whose extents are numbers, computed directly: one form for all axes."""
+"""Convolutions with kernels whose extents are numbers, computed directly: one form for all axes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..graph.extents import Extent
+from ..graph.extents import Extent, extent_from, form_of
 from ..graph.nodes import Expr
 from ..ops.arithmetic import check_axis
 from ..support.errors import ShapeError
@@ -36,7 +36,8 @@ def convolved(
     Raises
     ------
     ShapeError
-        For extents that have names, and arrays of which neither covers the other where "valid".
+        Where extents of both have names, and for arrays of which neither covers the other where
+        "valid". An axis whose extent has a name covers any number.
     """
     a, b = (e if isinstance(e, Expr) else np.asarray(e) for e in (one, other))
     if axes is None and a.ndim != b.ndim:
@@ -47,36 +48,40 @@ def convolved(
         axes = range(a.ndim), range(b.ndim)
     a, free, sizes = _convolved_last(a, axes[0], dot_axes[0])
     b, others, kernel = _convolved_last(b, axes[1], dot_axes[1])
-    wide = [n - 1 for n in kernel]
-    if mode == "valid":
-        back = any(m < n for m, n in zip(sizes, kernel, strict=True))
-        if any(m < n if not back else m > n for m, n in zip(sizes, kernel, strict=True)):
-            raise ShapeError(f"convolve: neither {sizes} nor {kernel} covers the other on all axes")
-        return (
-            _valid(b, a, others, free, sizes, True) if back else _valid(a, b, free, others, kernel)
+    named = [n for n in kernel if isinstance(n, str)]
+    back = bool(named) or (mode == "valid" and any(map(_shorter, sizes, kernel)))
+    if named and (mode == "same" or any(isinstance(m, str) for m in sizes)):
+        raise ShapeError(
+            f"convolve needs a kernel whose extents are numbers, not {named[0]}; where both have "
+            "names, write the sum as text for parse_index"
         )
-    widths = [(0, 0)] * (a.ndim - len(sizes)) + [(n, n) for n in wide]
-    found = _valid(np.pad(a, widths) if any(wide) else a, b, free, others, kernel)
+    if back:
+        a, b, free, others, sizes, kernel = b, a, others, free, kernel, sizes
+    if mode == "valid" and any(map(_shorter, sizes, kernel)):
+        raise ShapeError(f"convolve: neither {sizes} nor {kernel} covers the other on all axes")
+    wide = [] if mode == "valid" else [int(n) - 1 for n in kernel]
+    widths = [(0, 0)] * (a.ndim - len(wide)) + [(n, n) for n in wide]
+    found = _valid(
+        np.pad(a, widths) if any(wide) else a, b, free, others, list(map(int, kernel)), back
+    )
     if mode == "same":
-        cut = [slice(n // 2, n // 2 + m) for m, n in zip(sizes, wide, strict=True)]
+        cut = [slice(n // 2, n // 2 - n or None) for n in wide]
         found = found[(..., *cut)]
     return found
 
 
+def _shorter(one: Extent, other: Extent) -> bool:
+    """Is one of these extents a smaller number than the other?"""
+    return isinstance(one, int) and isinstance(other, int) and one < other
+
+
 def _convolved_last(
     a: Any, axes: Sequence[int], summed: Sequence[int]
-) -> tuple[Any, int, list[int]]:
+) -> tuple[Any, int, list[Extent]]:
     """The array with the summed and then the convolved axes last; how many others; the extents."""
     chosen = [check_axis(k, a.ndim, "convolve") for k in (*summed, *axes)]
     others = [k for k in range(a.ndim) if k not in chosen]
-    extents: list[int] = []
-    for extent in [a.shape[k] for k in chosen[len(summed) :]]:
-        if not isinstance(extent, int):
-            raise ShapeError(
-                f"convolve needs extents that are numbers, not {extent}; where they have names, "
-                "write the sum as text for parse_index"
-            )
-        extents.append(extent)
+    extents = [a.shape[k] for k in chosen[len(summed) :]]
     return np.transpose(a, others + chosen), len(others), extents
 
 
@@ -106,7 +111,7 @@ def _windows(a: Any, extents: Sequence[int]) -> Any:
     if not isinstance(a, Expr):
         last = tuple(range(-n, 0))
         return np.flip(np.lib.stride_tricks.sliding_window_view(a, extents, last), last)
-    places = [a.shape[k - n] - extents[k] + 1 for k in range(n)]  # type: ignore[operator]
+    places = [extent_from(form_of(a.shape[k - n]) - extents[k] + 1) for k in range(n)]
 
     def entry(chosen: list[Any]) -> Any:
         if len(chosen) < 2 * n:

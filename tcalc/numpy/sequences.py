@@ -27,13 +27,13 @@ MODES = ("valid", "same", "full")
 
 
 def convolve(a: object, v: object, mode: str | int = "full") -> Expr:
-    """As `numpy.convolve`, of vectors whose extents are numbers."""
+    """As `numpy.convolve`; an extent that has a name counts as no less than the other, a number."""
     one, other = _sequences(a, v, "convolve")
     return _joined(one, other, mode, "convolve")
 
 
 def correlate(a: object, v: object, mode: str | int = "valid") -> Expr:
-    """As `numpy.correlate`, of vectors whose extents are numbers."""
+    """As `numpy.correlate`; of extents as `convolve`."""
     one, other = _sequences(a, v, "correlate")
     if _is_shorter(one, other):
         return flip(_joined(other, flip(one), mode, "correlate"))
@@ -63,7 +63,7 @@ def _joined(one: Expr, other: Expr, mode: str | int, name: str) -> Expr:
 
 def _is_shorter(one: Expr, other: Expr) -> bool:
     m, n = one.shape[0], other.shape[0]
-    return isinstance(m, int) and isinstance(n, int) and m < n
+    return isinstance(m, int) and (not isinstance(n, int) or m < n)
 
 
 def interp(

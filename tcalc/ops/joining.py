@@ -5,7 +5,7 @@ Each part stands at shifted places in zeros: a product with an indicator.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -139,19 +139,29 @@ def stack(arrays: object, axis: int = 0) -> Expr:
 
 @public
 def pad(a: object, pad_width: object, mode: str = "constant", constant_values: object = 0) -> Expr:
-    """An array with a margin of zeros, or of another number, as `numpy.pad`.
+    """An array with a margin of a number or of its own entries, as `numpy.pad`.
 
     Parameters
     ----------
     a : expression or array
     pad_width : int or sequence
         ``n``, ``(before, after)``, or one such pair per axis.
-    mode : {"constant"}
+    mode : {"constant", "edge", "wrap", "reflect", "symmetric"}
+        What the margins are: ``constant_values``, the first and last entries, entries from the
+        other end, or entries from this end mirrored without or with the first one. Margins of
+        entries are no wider than the axis.
     constant_values : number or scalar expression
+
+    Examples
+    --------
+    >>> import tcalc as tc
+    >>> tc.pad(tc.var("x", 4), (1, 2), "wrap")(x=[1.0, 2, 3, 4])
+    array([4., 1., 2., 3., 4., 1., 2.])
     """
     e = as_expr(a)
-    if mode != "constant":
-        raise UnsupportedError(f"pad: mode {mode!r}; there is 'constant'")
+    if mode != "constant" and mode not in MARGINS:
+        known = ", ".join(map(repr, ["constant", *MARGINS]))
+        raise UnsupportedError(f"pad: mode {mode!r}; there are {known}")
     value = as_expr(constant_values)
     if value.ndim:
         raise UnsupportedError("pad: constant_values is one number")
@@ -164,16 +174,47 @@ def pad(a: object, pad_width: object, mode: str = "constant", constant_values: o
         raise ValueError(
             f"pad: {clipped_repr(pad_width)} are no widths for {e.ndim} axes"
         ) from None
-    found = e
     for axis, (before, after) in enumerate(pairs):
-        if before or after:
-            extent = extent_from(form_of(e.shape[axis]) + before + after)
-            inner = _shifted(found, axis, Affine((), before), extent)
-            outside = [index(0) - (form_of(e.shape[axis]) + before), before - 1 - index(0)]
-            margins = [_where(form, extent, value) for form in outside]
-            terms = [inner, *[_along(m, axis, inner) for m in margins]]
-            found = inner if is_number(value, 0) else normal.add(terms)
-    return found
+        if (before or after) and mode != "constant":
+            e = _between_entries(e, axis, before, after, mode)
+        elif before or after:
+            e = _between_numbers(e, axis, before, after, value)
+    return e
+
+
+def _between_numbers(e: Expr, axis: int, before: int, after: int, value: Expr) -> Expr:
+    extent = extent_from(form_of(e.shape[axis]) + before + after)
+    inner = _shifted(e, axis, Affine((), before), extent)
+    if is_number(value, 0):
+        return inner
+    outside = [index(0) - (form_of(e.shape[axis]) + before), before - 1 - index(0)]
+    margins = [_where(form, extent, value) for form in outside]
+    return normal.add([inner, *[_along(m, axis, inner) for m in margins]])
+
+
+#: Entries before and behind an axis, of so many each, by mode.
+MARGINS: dict[str, Callable[[int], tuple[slice, slice]]] = {
+    "edge": lambda k: (slice(0, 1), slice(-1, None)),
+    "wrap": lambda k: (slice(-k, None), slice(0, k)),
+    "reflect": lambda k: (slice(k, 0, -1), slice(-2, -k - 2, -1)),
+    "symmetric": lambda k: (slice(k - 1, None, -1), slice(-1, -k - 1, -1)),
+}
+
+
+def _between_entries(e: Expr, axis: int, before: int, after: int, mode: str) -> Expr:
+    widest = max(before, after) + (mode == "reflect")
+    extent = e.shape[axis]
+    if isinstance(extent, int) and (extent < 1 or (mode != "edge" and widest > extent)):
+        raise ShapeError(f"pad: {widest} entries for a margin, of an axis of extent {extent}")
+    front = [slice(None)] * axis
+    parts = []
+    for side, count in enumerate((before, after)):
+        if side:
+            parts.append(e)
+        if count:
+            entries = getitem(e, (*front, MARGINS[mode](count)[side]))
+            parts += [entries] * (count if mode == "edge" else 1)
+    return concatenate(parts, axis)
 
 
 def _where(form: Affine, extent: Extent, value: Expr) -> Expr:

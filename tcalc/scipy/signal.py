@@ -46,7 +46,8 @@ def convolve(
     Raises
     ------
     ShapeError
-        For extents that have names, and arrays of which neither covers the other where "valid".
+        Where extents of both have names, and for arrays of which neither covers the other where
+        "valid". An extent that has a name counts as no less than a number.
     """
     return convolved(in1, in2, mode, axes, dot_axes)
 

@@ -11,10 +11,9 @@ from ...graph.extents import ONE, Extent, extent_from, form_of
 from ...graph.factors import LabelledExpr, indicates, selects
 from ...graph.nodes import Apply, Einsum, Expr, Labels
 from ...graph.normal import einsum, view
-from ...integers.affine import Affine, Constraint, Guard
+from ...integers.affine import Affine, Constraint
 from ...ops.indexing import getitem
 from ...ops.indicator import conditions, indicator
-from ...ops.joining import widened
 from ...support.errors import Error
 from ...support.records import NamedTuple
 
@@ -47,9 +46,9 @@ class SegmentSum(NamedTuple):
 def as_gather(node: Einsum) -> Gather | None:
     """The gather that a product is, if it is one."""
     if not node.summed:
-        inner = _under_permutation(node)
+        inner = under_permutation(node)
         found = None if inner is None else as_gather(inner)
-        return None if found is None else found._replace(perm=_composed(node, found.perm))
+        return None if found is None else found._replace(perm=composed(node, found.perm))
     arrays = [(op, w) for op, w in zip(node.args, node.labels, strict=True) if not selects(op)]
     chosen = {w[-1]: (op, w[:-1]) for op, w in zip(node.args, node.labels, strict=True)
               if selects(op)}  # fmt: skip
@@ -90,9 +89,9 @@ def as_strided_view(node: Expr) -> StridedView | None:
     if not isinstance(node, Einsum):
         return None
     if not node.summed:
-        inner = _under_permutation(node)
+        inner = under_permutation(node)
         found = None if inner is None else as_strided_view(inner)
-        return None if found is None else found._replace(perm=_composed(node, found.perm))
+        return None if found is None else found._replace(perm=composed(node, found.perm))
     pairs = list(zip(node.args, node.labels, strict=True))
     arrays = [(op, word) for op, word in pairs if not indicates(op)]
     if not 0 < len(arrays) < len(pairs) or any(selects(op) for op, _ in arrays):
@@ -119,6 +118,10 @@ def _as_one(arrays: Sequence[LabelledExpr], kept: set[int]) -> LabelledExpr | No
     return einsum([op for op, _ in arrays], [w for _, w in arrays], word), word
 
 
+def unit(n: Extent) -> Expr:
+    return einsum([], [], (0, 0), ONE, {0: n})
+
+
 def _unit_rows(node: Apply) -> StridedView | None:
     """The slice of a unit matrix, or a row of it, that an indicator is, if it is one."""
     axes = tuple(range(node.ndim))
@@ -129,8 +132,7 @@ def _unit_rows(node: Apply) -> StridedView | None:
         found = _sliced([(node, axes)], {axis, column}, out, extents)
         if found is None:
             continue
-        unit = einsum([], [], (0, 0), ONE, {0: n})
-        view = _viewed(unit, (axis, column), *found, node, out)
+        view = _viewed(unit(n), (axis, column), *found, node, out)
         if view is not None:
             return view
     return None
@@ -177,73 +179,18 @@ def _viewed(
     return found if _is_view(found, node) else None
 
 
-class Padded(NamedTuple):
-    """An array in margins of zeros, with its axes permuted; widths as in `joining.widened`."""
-
-    array: Expr
-    widths: tuple[tuple[Extent, Extent], ...]
-    perm: Labels
-
-
-def as_padded(node: Einsum) -> Padded | None:
-    """The array with margins of zeros that a contraction is, if it is one."""
-    if not node.summed:
-        inner = _under_permutation(node)
-        found = None if inner is None else as_padded(inner)
-        return None if found is None else found._replace(perm=_composed(node, found.perm))
-    pairs = list(zip(node.args, node.labels, strict=True))
-    arrays = [(op, word) for op, word in pairs if not indicates(op)]
-    if len(arrays) != 1 or len(pairs) == 1:
-        return None
-    array, word = arrays[0]
-    widths: dict[int, tuple[Extent, Extent]] = {}
-    order: dict[int, int] = {}
-    for op, w in pairs:
-        if not indicates(op):
-            continue
-        read = [label for label in w if label in word and label not in node.out]
-        guards = conditions(op.params, w)
-        if len(read) != 1 or len(w) != 2 or len(guards) != 1:
-            return None
-        (label,), (out,) = read, [k for k in w if k not in read]
-        margin = _margin(guards[0], label, out, node)
-        if margin is None or label in order:
-            return None
-        widths[label], order[label] = margin, out
-    natural = [order.get(label, label) for label in word]
-    if sorted(natural) != sorted(node.out) or len(set(natural)) < len(natural):
-        return None
-    margins = tuple([widths.get(label, (0, 0)) for label in word])
-    perm = tuple([natural.index(label) for label in node.out])
-    alike = _alike(view(widened(array, margins), perm), node)
-    return Padded(array, margins, perm) if alike else None
-
-
-def _margin(guard: Guard, label: int, out: int, node: Einsum) -> tuple[Extent, Extent] | None:
-    """How far an axis is from both ends of the one that it stands in; None where it is not."""
-    if not isinstance(guard, Constraint) or not guard.equality:
-        return None
-    form = guard.form * guard.form.coefficient(f"#{out}")
-    start = Affine.of(f"#{out}") - Affine.of(f"#{label}") - form
-    after = form_of(node.extents[out]) - form_of(node.extents[label]) - start
-    for end in (start, after):
-        if any(c < 0 for _, c in end.terms) or (not end.terms and end.constant < 0):
-            return None
-    return extent_from(start), extent_from(after)
-
-
 def _is_view(found: StridedView, node: Expr) -> bool:
     """Is it what indexing by these keys gives? Slices that leave the array would be clipped."""
     keys = [_numbers(key) if key is not None else slice(None) for key in found.keys]
     if None in keys:
         return False
     try:
-        return _alike(view(getitem(found.array, tuple(keys)), found.perm), node)
+        return alike(view(getitem(found.array, tuple(keys)), found.perm), node)
     except (Error, IndexError):
         return False
 
 
-def _alike(e: Expr, other: Expr) -> bool:
+def alike(e: Expr, other: Expr) -> bool:
     """Are they equal but for the checks of accesses, which name the array that was read?"""
     return e is other or _unchecked(e) is _unchecked(other)
 
@@ -320,7 +267,7 @@ def natural_order(word: Labels, chosen: Labels, shared: Labels) -> Labels:
     return rest[: places[0]] + shared + rest[places[0] :]
 
 
-def _under_permutation(node: Einsum) -> Einsum | None:
+def under_permutation(node: Einsum) -> Einsum | None:
     """The contraction of which a product only permutes the axes; None for other products."""
     inner = node.args[0] if len(node.args) == 1 and node.coef == ONE else None
     if not isinstance(inner, Einsum) or not inner.summed:
@@ -329,16 +276,16 @@ def _under_permutation(node: Einsum) -> Einsum | None:
     return inner if whole else None
 
 
-def _composed(node: Einsum, perm: Labels) -> Labels:
+def composed(node: Einsum, perm: Labels) -> Labels:
     return tuple([perm[node.labels[0].index(label)] for label in node.out])
 
 
 def as_segment_sum(node: Einsum) -> SegmentSum | None:
     """The segment sum that a contraction is, if it is one."""
     if not node.summed:
-        inner = _under_permutation(node)
+        inner = under_permutation(node)
         found = None if inner is None else as_segment_sum(inner)
-        return None if found is None else found._replace(perm=_composed(node, found.perm))
+        return None if found is None else found._replace(perm=composed(node, found.perm))
     words = [label for word in node.labels for label in word]
     for k, (op, word) in enumerate(zip(node.args, node.labels, strict=True)):
         *places, value = word

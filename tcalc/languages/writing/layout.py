@@ -24,6 +24,7 @@ from .forms import Forms
 from .loops import Names, loop_of, repeated
 from .matrix_form import FactorForm, NodeForm, ProductForm, as_one_factor, fewer_transposes
 from .notation import INDEX_LETTERS, EinsumSpec, Fragment, index_letters
+from .padded import as_padded, as_units
 from .sharing import free_prefix, nodes_and_names, used_twice
 from .shifts import by_place
 from .style import Style
@@ -182,8 +183,7 @@ class FormulaLayout:
             return as_one_factor(self.forms[id(node.args[0])], self.style)
         if not node.op.elementwise or not node.args:
             return self.settled(node, *whole_call(node, self.forms, self.style, self.matrix))
-        short = abbreviation(node) if self.matrix else None
-        if short is not None:
+        if self.matrix and (short := abbreviation(node)) is not None:
             argument = self.formed(short.argument)
             return self.settled(node, *short.call(self.style, argument, node.ndim))
         if self.matrix and (moved := sides(node, self.forms)) is not None:
@@ -269,17 +269,17 @@ class FormulaLayout:
             fragment = self.style.indexed(self.formed(cut.array).plain, slices)
             return self.permuted(node, fragment, cut.perm)
         if not isinstance(node, Einsum):
-            return None
-        taken, summed = gathers.as_gather(node), gathers.as_segment_sum(node)
-        if (held := gathers.as_padded(node)) is not None:
+            units = as_units(node)
+            return None if units is None else self.formed(units)
+        if (held := as_padded(node)) is not None:
             widths = [str(width) for pair in held.widths for width in pair]
             fragment = self.style.function("pad", [self.formed(held.array).plain], widths)
             return self.permuted(node, fragment, held.perm)
-        if taken is not None:
+        if (taken := gathers.as_gather(node)) is not None:
             keys = [None if key is None else self.formed(key).plain for key in taken.keys]
             fragment = self.style.indexed(self.formed(taken.array).plain, keys)
             return self.permuted(node, fragment, taken.perm)
-        if summed is None:
+        if (summed := gathers.as_segment_sum(node)) is None:
             return None
         args = [self.formed(summed.summand).plain, self.formed(summed.index).plain]
         fragment = self.style.function("segment_sum", args, [str(summed.extent)])
