@@ -236,3 +236,13 @@ def test_zeros_around_are_shifts() -> None:
     laplacian = np.eye(300, k=1) - 2 * np.eye(300) + np.eye(300, k=-1)
     np.testing.assert_array_equal(held.todense(), 2 * laplacian @ laplacian)
     assert held.nbytes < 30_000
+
+
+def test_rows_that_are_picked_after_a_shift_are_written() -> None:
+    u = tc.var("u", ("n", "m"))
+    e = np.roll(u, 1, axis=0)[np.array([0, 0])]
+    for derivative in (e, tc.jacobian(e, u)):
+        text = str(derivative)
+        again = tc.parse(text, u=u)
+        at = np.arange(6.0).reshape(2, 3)
+        np.testing.assert_array_equal(again(u=at), np.asarray(derivative(u=at)))

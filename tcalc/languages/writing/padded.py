@@ -59,7 +59,7 @@ def as_padded(node: Einsum) -> Padded | None:
         if any(op.params[2] for op, _ in pairs if indicates(op)):
             return None
         array, margins = _cut(array, margins)
-        return Padded(array, margins, perm)
+        return Padded(array, margins, perm) if any(map(any, margins)) else None
     same = alike(view(widened(array, margins), perm), node)
     return Padded(array, margins, perm) if same else None
 
@@ -94,7 +94,8 @@ def as_units(node: Expr) -> Expr | None:
     above, below = start.constant, rest.constant
     one = getitem(unit(node.shape[0]), slice(max(0, above), -max(0, below) or None))
     two = getitem(unit(node.shape[1]), slice(max(0, -above), -max(0, -below) or None))
-    return einsum([one, two], [(2, 0), (2, 1)], (0, 1))
+    found = einsum([one, two], [(2, 0), (2, 1)], (0, 1))
+    return found if isinstance(found, Einsum) else None  # one of them has all rows
 
 
 def _margin(guard: Guard, label: int, out: int, node: Einsum) -> tuple[Extent, Extent] | None:
