@@ -246,3 +246,41 @@ def test_rows_that_are_picked_after_a_shift_are_written() -> None:
         again = tc.parse(text, u=u)
         at = np.arange(6.0).reshape(2, 3)
         np.testing.assert_array_equal(again(u=at), np.asarray(derivative(u=at)))
+
+
+def around(x: Any, k: int, **axis: Any) -> Any:
+    return np.roll(x, k, **axis)
+
+
+def test_shifts_in_a_circle_are_written_as_such() -> None:
+    x, u = tc.var("x", "n"), tc.var("u", ("n", "m"))
+    second = around(x, 1) + around(x, -1) - 2 * x
+    texts = {
+        "roll(x, 1)": around(x, 1),
+        "roll(x, 1) + roll(x, -1) - 2*x": second,
+        "roll(u, 1, axis=0)": around(u, 1, axis=0),
+        "u + roll(u, -1, axis=1)": around(u, -1, axis=1) + u,
+        "x + 3*roll(x, 1)": 3 * around(x, 1) + x,
+        "roll(eye(n), 1, axis=0)": tc.jacobian(around(x, 1), x),
+        "roll(x, 1) + roll(x, -1)": tc.grad(tc.sum(x * around(x, 1)), x),
+        "roll(exp(roll(x, -1) - x), 1) - exp(roll(x, -1) - x)": tc.grad(
+            tc.sum(tc.exp(around(x, -1) - x)), x
+        ),
+    }
+    at = np.random.default_rng(0).normal(size=(5, 4))
+    for text, e in texts.items():
+        assert str(e) == text
+        again = tc.parse(text, x=x, u=u)
+        assert str(again) == text
+        sizes = {**{v: {"x": at[:, 0], "u": at}[v] for v in e.variables}, "n": 5}
+        np.testing.assert_allclose(again(sizes), e(sizes), rtol=1e-13)
+    np.testing.assert_array_equal(tc.parse("roll(x, -1)", x=x)(x=at[:, 0]), np.roll(at[:, 0], -1))
+    np.testing.assert_array_equal(tc.parse("roll(u, 1, axis=1)", u=u)(u=at), np.roll(at, 1, axis=1))
+
+
+@pytest.mark.parametrize("text", ["roll(x)", "roll(x, n)", "roll(u, 1)", "roll(x, 1, 2)"])
+def test_how_far_a_shift_goes_is_a_number(text: str) -> None:
+    with pytest.raises(
+        tc.ParseError, match=r"a whole number, and the axis|a parameter by its name"
+    ):
+        tc.parse(text, x="n", u=("n", "m"))

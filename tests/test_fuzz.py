@@ -140,6 +140,14 @@ def test_loops_that_scan_the_diagonals_of_what_is_symmetric(seed: int) -> None:
     assert not compared(found, "batched")
 
 
+@pytest.mark.parametrize("seed", [983001623, 983008775])
+def test_sums_of_what_is_shifted_under_units_and_picked(seed: int) -> None:
+    found = case(seed)
+    assert found is not None
+    assert not compared(found, "planned three ways")
+    assert not compared(found, "matrix text")
+
+
 @pytest.mark.parametrize("seed", [40020152, 40020603, 40020648, 40021011, 40103745, 40104104])
 def test_sums_of_units_and_of_what_stands_among_zeros(seed: int) -> None:
     """Both wait for the sum that they are added in, in which only one of them has a place."""

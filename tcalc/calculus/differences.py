@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from ..graph.applications import rewritten
 from ..graph.extents import ONE
-from ..graph.nodes import Add, Einsum, Expr
+from ..graph.nodes import Add, Expr
 from ..graph.normal import view
 from ..rules.differences import one_sum
 from ..support.records import NamedTuple
+from .merged_ends import permutes
 
 
 class Differences(NamedTuple):
@@ -45,7 +46,7 @@ def at_once(value: Expr) -> Differences:
         found = one_sum(new) if isinstance(old, Add) else new
         if found is not new:
             inner, outside = found, old
-            if isinstance(found, Einsum) and len(found.args) == 1 and found.coef == ONE:
+            if permutes(found) and found.coef == ONE:
                 inner = found.args[0]  # in another order of axes, which products around it take
                 outside = view(old, [found.out.index(label) for label in found.labels[0]])
             written[id(inner)] = inner, outside

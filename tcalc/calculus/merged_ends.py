@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import TypeGuard
 
 from ..graph.nodes import Einsum, Expr, Var, postorder
 from ..graph.normal import einsum
@@ -54,7 +55,7 @@ def ends(value: Expr, wrt: Sequence[Var]) -> Ends:
                 readers[id(arg)].append(node)
     leaves = [v if v.properties else _read(v, readers[id(v)]) for v in wrt]
     around = [value]
-    while merges(around[-1]) or _permutes(around[-1]):
+    while merges(around[-1]) or permutes(around[-1]):
         around += around[-1].args
     # Below a leaf there is nothing to derive; and what is permuted alone stays as it is.
     known = set(map(id, leaves))
@@ -63,7 +64,7 @@ def ends(value: Expr, wrt: Sequence[Var]) -> Ends:
     return Ends(around[-1], leaves, around[::-1], wrt)
 
 
-def _permutes(e: Expr) -> bool:
+def permutes(e: Expr) -> TypeGuard[Einsum]:
     """Is it a multiple of one operand, of which it has all axes in another order?"""
     return (
         isinstance(e, Einsum)

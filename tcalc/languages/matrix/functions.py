@@ -111,6 +111,7 @@ FUNCTIONS: dict[str, FunctionSignature] = {
     "extent": FunctionSignature("size", library="sum", sizes=0),
     "reshape": FunctionSignature("general", library="merge_axes", row=True),
     "pad": FunctionSignature("general", row=True),
+    "roll": FunctionSignature("general", row=True),
     "sym": FunctionSignature("general", most=2, literals=1),
     "segment_sum": FunctionSignature("general", 3, 3, sizes=2),
     "tr": FunctionSignature("invariant", library="trace"),

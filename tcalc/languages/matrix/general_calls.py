@@ -13,7 +13,7 @@ from ...graph.extents import Extent, Shape, affine_extent
 from ...graph.nodes import Expr, Var, intern
 from ...graph.properties import INTEGERS
 from ...ops.indexing import index_expr
-from ...ops.joining import widened
+from ...ops.joining import roll, widened
 from ...support.errors import Error, LimitError, ParseError, ShapeError
 from ..reading.calls import ArrayTree
 from ..reading.library import LIBRARY
@@ -96,6 +96,8 @@ def _value(
         return found
     if node.name == "pad":
         return _padded(args[0], [affine_extent(text) for text in texts])
+    if node.name == "roll":
+        return _rolled(args[0], texts)
     row = row_named(ROWS.get(node.name, node.name))
     named = library_name(node.name)
     by_name = texts and all("=" in text and "==" not in text for text in texts)
@@ -121,6 +123,14 @@ def _padded(e: Expr, widths: Sequence[Extent]) -> Expr:
     if low := next((n for n in widths if isinstance(n, int) and n < 0), None):
         raise ValueError(f"a width is at least 0, not {low}; what is cut off is a slice")
     return widened(e, list(zip(widths[::2], widths[1::2], strict=True)))
+
+
+def _rolled(e: Expr, texts: Sequence[str]) -> Expr:
+    """An array shifted in a circle, ``roll(a, 1)``, or ``roll(a, 1, axis=0)`` of several axes."""
+    shift, *named = texts or ["?"]
+    if not shift.lstrip("-").isdigit() or len(named) > 1 or (e.ndim > 1) > len(named):
+        raise ValueError("write a whole number, and the axis where there are several")
+    return roll(e, int(shift), **{"axis": 0, **options(roll, named)})
 
 
 def _key(text: str) -> slice | int:

@@ -14,17 +14,17 @@ from ...graph.factors import indicates
 from ...graph.nodes import Add, Apply, Const, Einsum, Expr, Labels, Part, Var, postorder
 from ...graph.products import symmetries, zeros_node
 from ...support.limits import spend
-from . import gathers
 from .abbreviations import abbreviation, spread_of
 from .calls import call_parameters, whole_call
 from .comparisons import sides
 from .einsum_forms import merged, named, opened, ordered
 from .factors import Factors, OpenedProducts, is_quotient, with_counts
 from .forms import Forms
+from .indexed import indexed
 from .loops import Names, loop_of, repeated
 from .matrix_form import FactorForm, NodeForm, ProductForm, as_one_factor, fewer_transposes
 from .notation import INDEX_LETTERS, EinsumSpec, Fragment, index_letters
-from .padded import as_padded, as_units
+from .rolls import as_roll, with_rolls
 from .sharing import free_prefix, nodes_and_names, used_twice
 from .shifts import by_place
 from .style import Style
@@ -146,7 +146,7 @@ class FormulaLayout:
 
     def entrywise(self, node: Expr, row: bool) -> tuple[list[Fragment], list[bool]]:
         """Operands of an entrywise node, and which are scalars: these broadcast beside arrays."""
-        forms = [self.forms[id(arg)] for arg in node.args]
+        forms = list(map(self.formed, self.operands(node)))
         shortened = any(f.short is None for f in forms)
         fragments = []
         for f in forms:
@@ -155,7 +155,19 @@ class FormulaLayout:
         scalar = [not node.shape or (shortened and f.short is not None) for f in forms]
         return fragments, scalar
 
+    def operands(self, node: Expr) -> Sequence[Expr]:
+        """Those of a node, terms that are an array with its entries shifted in a circle as one."""
+        return with_rolls(node) if self.matrix and isinstance(node, Add) else node.args
+
     def sum(self, node: Add) -> NodeForm:
+        whole = as_roll(node) if self.matrix else None
+        if whole is not None:
+            texts = [
+                self.style.function("roll", [self.formed(r.array).plain], r.given)
+                for r in (whole, whole.turned)
+                if r is not None
+            ]
+            return self.settled(node, texts[0], texts[1] if len(texts) > 1 else None)
         plain = self.added(node, False)
         turned = self.added(node, True) if plain.flips and node.shape else None
         return self.settled(node, plain, turned)
@@ -168,7 +180,8 @@ class FormulaLayout:
                 self.style.spread(p, node.ndim, row) if spreads else p
                 for p, spreads in zip(terms, scalar, strict=True)
             ]
-        if (order := by_place(node)) is not None:
+        order = by_place(node)
+        if order is not None and len(order) == len(terms):
             return self.style.in_order([terms[k] for k in order])
         alike = self.matrix and node.ndim == 2 and not any(scalar)
         return self.style.together(terms) if alike else self.style.add(terms)
@@ -263,27 +276,7 @@ class FormulaLayout:
         return form._replace(short=short, summand=product.summand, diagonal=product.diagonal)
 
     def indexed(self, node: Expr) -> NodeForm | None:
-        """An indicator as a slice; a product with selection tensors also as a sum by segments."""
-        if (cut := gathers.as_strided_view(node)) is not None:
-            slices = [None if key is None else Fragment(key) for key in cut.keys]
-            fragment = self.style.indexed(self.formed(cut.array).plain, slices)
-            return self.permuted(node, fragment, cut.perm)
-        if not isinstance(node, Einsum):
-            units = as_units(node)
-            return None if units is None else self.formed(units)
-        if (held := as_padded(node)) is not None:
-            widths = [str(width) for pair in held.widths for width in pair]
-            fragment = self.style.function("pad", [self.formed(held.array).plain], widths)
-            return self.permuted(node, fragment, held.perm)
-        if (taken := gathers.as_gather(node)) is not None:
-            keys = [None if key is None else self.formed(key).plain for key in taken.keys]
-            fragment = self.style.indexed(self.formed(taken.array).plain, keys)
-            return self.permuted(node, fragment, taken.perm)
-        if (summed := gathers.as_segment_sum(node)) is None:
-            return None
-        args = [self.formed(summed.summand).plain, self.formed(summed.index).plain]
-        fragment = self.style.function("segment_sum", args, [str(summed.extent)])
-        return self.permuted(node, fragment, summed.perm)
+        return indexed(node, self.style, self.formed, self.permuted)
 
     def formed(self, e: Expr) -> NodeForm:
         """The form of an expression that need not be part of the one that is written."""
