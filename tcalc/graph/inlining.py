@@ -159,13 +159,14 @@ class Inlining:
                 few = len(operands) + len(op.args) - 1 <= MAX_OPERANDS
                 if not few or outer.issuperset(word):
                     continue
-                if not (enlarging(op) or self.is_cut_again(op, word, operands)):
+                beside = operands[:k] + operands[k + 1 :]
+                if not (enlarging(op) or self.is_cut_again(op, word, beside)):
                     continue
             spend("steps", len(operands))
             return operands[:k] + inlined(op, word, self.extents) + operands[k + 1 :]
         return None
 
-    def is_cut_again(self, op: Einsum, word: Labels, operands: list[LabelledExpr]) -> bool:
+    def is_cut_again(self, op: Einsum, word: Labels, beside: list[LabelledExpr]) -> bool:
         """Is op entries of one array, of which an indicator beside it takes some that are known?"""
         if sum([not indicates(arg) for arg in op.args]) > 1:
             return False
@@ -174,9 +175,11 @@ class Inlining:
             (arg, tuple([names.get(i, -1 - i) for i in w]))
             for arg, w in zip(op.args, op.labels, strict=True)
         ]
-        beside = [(o, self.word(w)) for o, w in operands if o is not op]
+        around = [*inner, *[(o, self.word(w)) for o, w in beside]]
         for label in set(word).difference(map(self.find, self.out)):
-            rows = [operand for operand in [*inner, *beside] if label in operand[1]]
-            if len(rows) <= 2 and all(indicates(o) for o, _ in rows):
-                return chained(rows, label) is not None
+            rows = [operand for operand in around if label in operand[1]]
+            if len(rows) > 2 or not all(indicates(o) for o, _ in rows):
+                continue
+            if chained(rows, label) is not None:
+                return True
         return False

@@ -38,11 +38,9 @@ class Roll(NamedTuple):
     @property
     def turned(self) -> Roll | None:
         """That of the transposed matrix."""
-        return (
-            Roll(view(self.array, (1, 0)), self.shift, 1 - self.axis)
-            if self.array.ndim == 2
-            else None
-        )
+        if self.array.ndim != 2:
+            return None
+        return Roll(view(self.array, (1, 0)), self.shift, 1 - self.axis)
 
 
 def as_roll(node: Add) -> Roll | None:
