@@ -145,13 +145,14 @@ def chained(rows: tuple[LabelledParams, ...], label: int) -> list[LabelledExpr] 
 
     An entry of a slice of a slice is one of the array, and a slice of what stands between zeros may
     be the array. None where the label has no place for some of the others: then both rows say how
-    far these reach. None for single places either: a state put together of entries, of which a loop
-    reads entries, stays one state.
+    far these reach. None for single places: a state put together of entries, of which a loop reads
+    entries, stays one state; nor where more labels would be tied, of which no array has a view.
     """
     extents = {k: n for params, word in rows for k, n in zip(word, params[0], strict=True)}
     whole = extents.pop(label)
     name, ties = f"#{label}", [g for row in rows for g in conditions(*row)]
-    if min(len(word) for _, word in rows) < 2 or len(ties) != len(rows):
+    sizes = [len(word) for _, word in rows]
+    if min(sizes) < 2 or len(extents) > max(sizes) or len(ties) != len(rows):
         return None
     if any(not isinstance(g, Constraint) or not g.equality or _hidden(g.form, label) for g in ties):
         return None
