@@ -146,7 +146,7 @@ class FormulaLayout:
 
     def entrywise(self, node: Expr, row: bool) -> tuple[list[Fragment], list[bool]]:
         """Operands of an entrywise node, and which are scalars: these broadcast beside arrays."""
-        forms = list(map(self.formed, self.operands(node)))
+        forms = self.operand_forms(node)
         shortened = any(f.short is None for f in forms)
         fragments = []
         for f in forms:
@@ -155,9 +155,11 @@ class FormulaLayout:
         scalar = [not node.shape or (shortened and f.short is not None) for f in forms]
         return fragments, scalar
 
-    def operands(self, node: Expr) -> Sequence[Expr]:
-        """Those of a node, terms that are an array with its entries shifted in a circle as one."""
-        return with_rolls(node) if self.matrix and isinstance(node, Add) else node.args
+    def operand_forms(self, node: Expr) -> list[NodeForm]:
+        """Those of operands, terms that are an array shifted in a circle as one."""
+        own = set(map(id, node.args))
+        operands = with_rolls(node) if self.matrix and isinstance(node, Add) else node.args
+        return [self.forms[id(e)] if id(e) in own else self.formed(e) for e in operands]
 
     def sum(self, node: Add) -> NodeForm:
         whole = as_roll(node) if self.matrix else None

@@ -53,22 +53,23 @@ def as_roll(node: Add) -> Roll | None:
 
 def with_rolls(node: Add) -> Sequence[Expr]:
     """The terms of a sum, those that are an array shifted in a circle as one."""
-    terms = list(node.args)
-    rolls: list[tuple[int, Expr]] = [
-        (-r.shift, t) for t in terms if isinstance(t, Add) and (r := as_roll(t))
-    ]
-    terms = [t for t in terms if all(t is not whole for _, whole in rolls)]
+    terms = {id(term): term for term in node.args}
+    rolls: list[tuple[int, Expr]] = []
+    for term in node.args:
+        if isinstance(term, Add) and (whole := as_roll(term)) is not None:
+            rolls.append((-whole.shift, terms.pop(id(term))))
     for term in node.args if len(terms) > 2 else ():
         coef, plain = split_coef(term)
-        found = _shift(plain) if any(t is term for t in terms) else None
+        found = _shift(plain) if id(term) in terms else None
         if found is None:
             continue
-        whole = scale(found.expression, coef)
-        both = [t for part in terms_of(whole) for t in terms if _unchecked(part, t)]
+        whole_term = scale(found.expression, coef)
+        parts = terms_of(whole_term)
+        both = [key for part in parts for key, t in terms.items() if _unchecked(part, t)]
         if len(both) == 2:
-            terms = [t for t in terms if t is not both[0] and t is not both[1]]
-            rolls.append((-found.shift, whole))
-    return [*terms, *[whole for _, whole in sorted(rolls, key=itemgetter(0))]]
+            rolls.append((-found.shift, whole_term))
+            terms = {key: t for key, t in terms.items() if key not in both}
+    return [*terms.values(), *[whole for _, whole in sorted(rolls, key=itemgetter(0))]]
 
 
 def _unchecked(one: Expr, other: Expr) -> bool:
