@@ -11,7 +11,7 @@ import tcalc as tc
 
 jax.config.update("jax_enable_x64", True)  # type: ignore[no-untyped-call]
 
-FIRST, SECOND = "(eye(n)[1:] - eye(n)[:-1])", "(eye(n)[:-2] + eye(n)[2:] - 2*eye(n)[1:-1])"
+FIRST, SECOND = "(eye(n)[1:] - eye(n)[:-1])", "(eye(n)[2:] - 2*eye(n)[1:-1] + eye(n)[:-2])"
 AUTOREGRESSIVE = "(eye(n)[1:] - a*eye(n)[:-1])"
 
 #: The function as text and for jax; its gradient and Hessian as an expert writes them.
@@ -25,7 +25,7 @@ PENALTIES = {
     "second differences": (
         "sum((w[2:] - 2*w[1:-1] + w[:-2]).^2)",
         lambda w, a: jnp.sum((w[2:] - 2 * w[1:-1] + w[:-2]) ** 2),
-        f"2*{SECOND}'*(w[:-2] + w[2:] - 2*w[1:-1])",
+        f"2*{SECOND}'*(w[2:] - 2*w[1:-1] + w[:-2])",
         f"2*{SECOND}'*{SECOND}",
     ),
     "central differences": (
