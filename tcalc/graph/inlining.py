@@ -5,7 +5,7 @@ The first half of the normal form; `tcalc.graph.normal` says what is inlined.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from ..support.errors import ShapeError
 from ..support.limits import spend
@@ -110,23 +110,28 @@ class Inlining:
 
     def merge_indicators(self, operands: list[LabelledExpr]) -> list[LabelledExpr] | None:
         """The operands without a summed label that one or two indicators alone have, or None."""
-        if not any(indicates(op) for op, _ in operands):
+        label, found = next(self.chains(operands), (None, []))
+        if label is None:
             return None
-        operands = [(op, self.word(word)) for op, word in operands]
+        self.extents = {k: e for k, e in self.extents.items() if self.find(k) != label}
+        words = [(op, self.word(word)) for op, word in operands]
+        return [(op, word) for op, word in words if label not in word] + found
+
+    def chains(self, operands: list[LabelledExpr]) -> Iterator[tuple[int, list[LabelledExpr]]]:
+        """The summed labels that indicators alone have, and what these are without them."""
+        if not any(indicates(op) for op, _ in operands):
+            return
         outer = {self.find(label) for label in self.out}
         holders: dict[int, list[LabelledExpr]] = {}
-        for operand in operands:
-            for label in set(operand[1]) - outer:
-                holders.setdefault(label, []).append(operand)
+        for op, labels in operands:
+            word = self.word(labels)
+            for label in set(word) - outer:
+                holders.setdefault(label, []).append((op, word))
         for label, rows in holders.items():
-            if len(rows) > 2 or not all(indicates(op) for op, _ in rows):
-                continue
-            found = chained(rows, label)
-            if found is not None:
-                kept = {k: e for k, e in self.extents.items() if self.find(k) != label}
-                self.extents = kept
-                return [(op, word) for op, word in operands if label not in word] + found
-        return None
+            if len(rows) <= 2 and all(indicates(op) for op, _ in rows):
+                found = chained(rows, label)
+                if found is not None:
+                    yield label, found
 
     def merge_selections(self, operands: list[LabelledExpr]) -> list[LabelledExpr]:
         """One selection tensor twice, S_ij S_ik, is S_ij with a unit tensor of j and k."""
@@ -175,11 +180,4 @@ class Inlining:
             (arg, tuple([names.get(i, -1 - i) for i in w]))
             for arg, w in zip(op.args, op.labels, strict=True)
         ]
-        around = [*inner, *[(o, self.word(w)) for o, w in beside]]
-        for label in set(word).difference(map(self.find, self.out)):
-            rows = [operand for operand in around if label in operand[1]]
-            if len(rows) > 2 or not all(indicates(o) for o, _ in rows):
-                continue
-            if chained(rows, label) is not None:
-                return True
-        return False
+        return any(label in word for label, _ in self.chains([*inner, *beside]))

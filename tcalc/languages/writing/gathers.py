@@ -119,6 +119,7 @@ def _as_one(arrays: Sequence[LabelledExpr], kept: set[int]) -> LabelledExpr | No
 
 
 def unit(n: Extent) -> Expr:
+    """The unit matrix."""
     return einsum([], [], (0, 0), ONE, {0: n})
 
 

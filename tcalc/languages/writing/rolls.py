@@ -6,16 +6,15 @@ from collections.abc import Sequence
 from operator import itemgetter
 
 from ...graph.applications import apply, rewritten
-from ...graph.extents import ONE
 from ...graph.factors import factors_of, indicates
 from ...graph.nodes import Add, Einsum, Expr
-from ...graph.normal import einsum, scale, terms_of, view
+from ...graph.normal import scale, terms_of, view
 from ...graph.products import split_coef
 from ...integers.affine import Constraint
 from ...ops.indicator import conditions
 from ...ops.joining import roll
 from ...support.records import NamedTuple
-from .gathers import as_strided_view
+from .gathers import as_strided_view, unit
 from .padded import as_padded
 
 
@@ -113,4 +112,4 @@ def _shifted_unit(term: Expr) -> Roll | None:
         if not isinstance(g, Constraint) or not g.equality or len(g.form.terms) != 2:
             return None
         shift -= g.form.constant * (g.form.coefficient("#0") or -g.form.coefficient("#1"))
-    return Roll(einsum([], [], (0, 0), ONE, {0: term.shape[0]}), shift, 0) if shift else None
+    return Roll(unit(term.shape[0]), shift, 0) if shift else None
