@@ -89,8 +89,10 @@ def einsum(
     if len(out) > MANY_AXES:
         spend("steps", len(out) ** 2)
     operands = [(bare(op), tuple(word)) for op, word in zip(ops, labels, strict=True)]
-    placed = {label for _, word in operands for label in word}.union(out)
-    known = {label: e for label, e in (extents or {}).items() if label in placed}
+    known: dict[int, Extent] = {}
+    if extents:
+        placed = {label for _, word in operands for label in word}.union(out)
+        known = {label: e for label, e in extents.items() if label in placed}
     product = Inlining(known, tuple(out), coef).of(operands)
     if product.coef.zero and (product.operands or not _is_negative_zero(product)):
         return zeros_node(tuple([product.extents[label] for label in product.out]))

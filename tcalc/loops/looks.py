@@ -64,14 +64,15 @@ class Looks:
         ends = np.searchsorted(readers, np.arange(len(nodes) + 1))
 
         def refined(first: np.ndarray, fixed: np.ndarray) -> np.ndarray:
-            known, rounds = first, [first]
+            rounds = np.empty((DEPTH + 1, len(nodes)), np.uint64)
+            known = rounds[0] = first
             spend("steps", len(nodes))
-            for _ in range(DEPTH):
+            for level in range(DEPTH):
                 below = np.cumsum(_mixed(known[read] ^ words))
                 below = np.concatenate([np.zeros(1, np.uint64), below])
                 known = np.where(fixed, first, _mixed(first + below[ends[1:]] - below[ends[:-1]]))
-                rounds.append(known)
-            return np.stack(rounds, axis=1)
+                rounds[level + 1] = known
+            return rounds.T
 
         top = max(height.values(), default=0) + 1
         parts = {(arg, height[id(self.nodes[reader])] * PARTS // top) for reader, arg, _ in edges}

@@ -279,7 +279,8 @@ def _laid_beside(
     if isinstance(node, Add):
         return _terms_beside(node, other, looks, known)
     if isinstance(node, Apply) and isinstance(other, Apply):
-        same = node.op is other.op and repr(node.params) == repr(other.params)
+        plain = not (node.params or other.params)
+        same = node.op is other.op and (plain or repr(node.params) == repr(other.params))
         places = place_of(node) is not None and place_of(other) is not None
         if not same and not (places and node.op is other.op):
             return None

@@ -13,7 +13,7 @@ from math import prod
 from ...support.arrays import Sizes
 from ...support.c_text import indented
 from ...support.records import NamedTuple
-from .sharing import LANES, MOST, SUMMED, Cut, Shared, cut, entry_work, joined
+from .sharing import LANES, MOST, SUMMED, Cut, Shared, cut, entry_work, joined, spaced
 
 #: Extent from which two loops go by tiles, and the tiles' extent.
 LONG, TILE = 32, 32
@@ -160,7 +160,7 @@ class Nest:
                 lines += self._cleared(s)
         lines += self._loops(whole, kept, at_once)
         for s in whole:
-            place = f"*p{s.out.slot}" if self.shared < 0 else f"h{s.out.slot}[chunk]"
+            place = f"*p{s.out.slot}" if self.shared < 0 else f"h{s.out.slot}[chunk * {spaced(1)}L]"
             lines.append(f"{place} {'+=' if s.adding else '='} (real)a{s.out.slot};")
         return "{\n" + "\n".join([f"    {line}" for line in lines]) + "\n}"
 
@@ -199,14 +199,14 @@ class Nest:
         over = [s for s in self.statements if self.shared in s.summed]
         parts = [(s.out.slot, self._size(s)) for s in over]
         own = [
-            f"real *p{slot} = h{slot} + chunk * {n}L;"
+            f"real *p{slot} = h{slot} + chunk * {spaced(n)}L;"
             for s, (slot, n) in zip(over, parts, strict=True)
             if len(s.summed) < len(self.extents)
         ]
         body = "\n".join([*own, self._block()])
         call = shared.call(self.cut, body, [(f"h{slot}", "real *") for slot, _ in parts])
         chunks = self.cut.chunks
-        held = [f"real h{slot}[{chunks * n}];" for slot, n in parts]
+        held = [f"real h{slot}[{chunks * spaced(n)}];" for slot, n in parts]
         sums = joined([(f"p{slot}", f"h{slot}", n, "=") for slot, n in parts], chunks)
         return "\n".join(["{", *held, f"{call};", *sums, "}"])
 

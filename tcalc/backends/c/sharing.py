@@ -15,6 +15,9 @@ from ...support.records import NamedTuple
 LEAST, CHUNK = 1 << 16, 1 << 14
 #: Most chunks of a loop, and entries of sums that all of them have together.
 MOST, SUMMED = 64, 1 << 13
+#: Entries between the sums of two chunks: threads that write to one line of a cache wait for each
+#: other, and lines come in pairs.
+APART = 16
 #: Extents of chunks are multiples of this, so that vectors of entries stay what they are.
 LANES = 32
 #: What a function's name is in its text until it has one.
@@ -153,6 +156,11 @@ def _declared(body: str) -> set[str]:
     return set(re.findall(r"\b(?:real|long) \*([pq]\d+) =", body))
 
 
+def spaced(n: int) -> int:
+    """Entries from where one chunk has n sums to where the next one has its own."""
+    return n + APART
+
+
 #: Entries next to each other that are added up together, of one chunk after the other.
 ENTRIES = 64
 
@@ -163,15 +171,15 @@ def joined(sums: Sequence[tuple[str, str, int, str]], chunks: int) -> list[str]:
     Parameters
     ----------
     sums : sequence of (str, str, int, str)
-        Where the result is, where those of the chunks are one behind the other, how many entries
-        each has, and the sign that it is assigned by.
+        Where the result is, where those of the chunks are, `spaced`, how many entries each has,
+        and the sign that it is assigned by.
     chunks : int
     """
     return [
         f"for (long b = 0; b < {n}; b += {ENTRIES}) {{ "
         f"const long m = {n} - b < {ENTRIES} ? {n} - b : {ENTRIES}; "
         f"wide s[{ENTRIES}] = {{0}}; for (long c = 0; c < {chunks}; c++) "
-        f"for (long k = 0; k < m; k++) s[k] += {parts}[c * {n}L + b + k]; "
+        f"for (long k = 0; k < m; k++) s[k] += {parts}[c * {spaced(n)}L + b + k]; "
         f"for (long k = 0; k < m; k++) {out}[b + k] {sign} (real)s[k]; }}"
         for out, parts, n, sign in sums
     ]

@@ -15,7 +15,7 @@ from .frames import Frame, StridedArray
 from .functions import Addresses, CFunction
 from .loopnests import Count
 from .matrices import CALLS
-from .sharing import MOST, Cut, Shared, cut, joined
+from .sharing import MOST, Cut, Shared, cut, joined, spaced
 from .source import Source, read_by_others
 
 #: Entries of the widest array in a tile of C, at most: what a tile hands on stays in the caches.
@@ -55,7 +55,7 @@ class CompiledTiles(CFunction):
         held = [self._temporaries(slots[self.scratch])]
         sums = []
         if self.cut is not None:
-            sums = [np.empty((self.cut.chunks, n), self.dtype) for n in self.sums.values()]
+            sums = [np.empty((self.cut.chunks, spaced(n)), self.dtype) for n in self.sums.values()]
             for _ in range(1, self.workspaces.threads):
                 held.append(self._temporaries(temporaries(self.tiling, self.dtype)))
         return self._addresses([*stay, *sums, *[a for own in held for a in own.values()]])
@@ -131,7 +131,7 @@ class CompiledTiles(CFunction):
             return self.whole("\n".join([*zeros, *head, *body]), "q", shared, v, held)
         first = 1 + len(self.used.stay)
         parts = {slot: f"((real *)table[{first + k}])" for k, slot in enumerate(self.sums)}
-        own = [f"real *q{k} = {parts[k]} + chunk * {n}L;" for k, n in self.sums.items()]
+        own = [f"real *q{k} = {parts[k]} + chunk * {spaced(n)}L;" for k, n in self.sums.items()]
         begin = first + len(parts)
         places = [f"{begin + k} + worker * {len(held)}" for k in range(len(held))]
         own += [f"real *q{k} = (real *)table[{at}];" for k, at in zip(held, places, strict=True)]
