@@ -50,6 +50,11 @@ PRODUCTS = {
     "of a column, turned": (M.T @ tc.var("N", ("m", "n")), (700, 2003), (700, 1)),
     "with itself": (tc.exp(M) @ tc.exp(M).T, (403, 300), ()),
     "with itself, turned": (M.T @ M, (90, 801), ()),
+    "weighted": (M.T * tc.exp(M[:, 0]) @ M, (1203, 150), ()),
+    "weighted, turned": (M * tc.exp(M[0]) @ M.T, (150, 1203), ()),
+    "weighted with both signs": (M.T * M[:, 0] @ M, (1203, 150), ()),
+    "weighted with fewer rows": (M.T * tc.maximum(M[:, 0], 0) @ M, (1203, 150), ()),
+    "weighted by less than 0": (M.T * -tc.exp(M[:, 0]) @ M, (1203, 150), ()),
 }
 
 

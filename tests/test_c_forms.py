@@ -36,9 +36,10 @@ LEFT = {
         "nothing is computed: views, and memory",
     ),
     **dict.fromkeys(
-        ("gram", "dot_over", "factor", "finish", "solve", "kernels"),
+        ("dot_over", "factor", "finish", "solve", "kernels"),
         "a few calls of LAPACK or BLAS, but of matrices with few rows, whose results are held",
     ),
+    "gram": "rows that are known orthonormal are told from others by NumPy; all else is C's",
     **dict.fromkeys(("sparse_dot", "sparse_gram", "sparse_inner"), "SciPy's sparse products"),
     **dict.fromkeys(("integers", "index", "joint"), "integers are checked, once a call"),
     "loop": "a function of its own",

@@ -123,30 +123,6 @@ def test_several_outputs_share_steps():
     assert [step.kind for step in plan.steps].count("dot") == 1
 
 
-@pytest.mark.parametrize("order", ["C", "F"])
-@pytest.mark.parametrize("without", [0, 5, 30, 50])
-@pytest.mark.parametrize("sign", [1, -1, 0])
-def test_weighted_gram_of_any_sign(sign, without, order):
-    """Also where rows have no weight: a number that is not finite times 0 is still a nan."""
-    X, d = var("X", ("m", "n")), var("d", "m")
-    node = einsum([X, d, X], [(0, 1), (0,), (0, 2)], (1, 2), Coef(3))
-    rng = np.random.default_rng(0)
-    x, w = np.asarray(rng.standard_normal((50, 210)), order=order), rng.standard_normal(50)
-    w = np.abs(w) * sign if sign else w
-    w[rng.permutation(50)[:without]] = 0
-    function = compile(node)
-    assert "gram" in str(function.plan_for(X=(50, 210), d=50))
-    assert_close(function(X=x, d=w), 3 * x.T @ (w[:, None] * x))
-    for bad in (np.inf, np.nan) if without else ():
-        x[np.flatnonzero(w == 0)[-1], 7] = bad
-        with np.errstate(invalid="ignore"):
-            found = np.isnan(function(X=x, d=w))
-        seventh = np.arange(210) == 7
-        np.testing.assert_array_equal(found, seventh | seventh[:, None])
-    w[3] = np.nan
-    assert np.isnan(function(X=x, d=w)).all()
-
-
 # --- whole graphs ---------------------------------------------------------------------------------
 
 

@@ -74,6 +74,8 @@ def expressible(
         return step.kind in READING
     if step.kind in PLAIN:
         return True
+    if step.kind == "gram":
+        return not step.params
     if step.kind in ("ufunc", "kernel") and step.params[0].elementwise:
         few = prod(step.shape) <= FEW_ENTRIES and step.params[0].name in SPECIAL
         return few or bool(written_entry(step.params[0]))

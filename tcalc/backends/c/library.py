@@ -32,7 +32,7 @@ from .sharing import NAME
 #: Parts of one text, of which later ones use earlier ones.
 C_SOURCES = (
     "blas.c", "pieces.c", "vectors.c", "products.c", "together.c", "triangles.c", "parted.c",
-    "definite.c", "congruences.c", "halves.c", "factors.c", "lu.c", "general.c",
+    "definite.c", "congruences.c", "halves.c", "grams.c", "factors.c", "lu.c", "general.c",
     "matrix_exponentials.c", "special.c", "distances.c", "crossed.c", "correlations.c", "columns.c",
 )  # fmt: skip
 #: What entries of doubles are made of, where a product and a sum are one instruction.

@@ -53,21 +53,13 @@ def _product(frame: Frame, step: Step) -> str:
 
 
 def _gram(frame: Frame, step: Step) -> str:
-    """X' diag(d) X, by way of the rows of diag(d) X."""
+    """X' diag(d) X, by way of memory for the rows of X."""
     x, d, rows, *_ = step.args
-    found, (m, n) = frame.arrays[x], frame.arrays[x].shape
-    weights = frame.arrays[d].strides[0]
-    if not lies(found):
+    m, n = frame.arrays[x].shape
+    if not lies(frame.arrays[x]):
         return ""
-    (r, c) = found.strides
-    scaled = CStatement(
-        COperand(rows, (n, 1)), "({0} * {1})", (COperand(x, (r, c)), COperand(d, (weights, 0)))
-    )
-    turned = strides(StridedArray((n, m), (c, r)))
-    text = Nest((m, n), [scaled], {rows}).text()
-    return (
-        f"{text} product(1, p{x}, {turned}, p{rows}, {n}, 1, 0, p{step.out}, {n}, {n}, {m}, {n});"
-    )
+    given = f"p{x}, {strides(frame.arrays[x])}, p{d}, {frame.arrays[d].strides[0]}"
+    return f"weighted_square({given}, p{rows}, p{step.out}, {m}, {n});"
 
 
 def _weighted(frame: Frame, step: Step) -> str:

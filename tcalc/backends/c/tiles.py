@@ -15,11 +15,13 @@ from .frames import Frame, StridedArray
 from .functions import Addresses, CFunction
 from .loopnests import Count
 from .matrices import CALLS
-from .sharing import MOST, Cut, Shared, cut, joined, spaced
+from .sharing import LANES, MOST, Cut, Shared, cut, joined, spaced
 from .source import Source, read_by_others
 
 #: Entries of the widest array in a tile of C, at most: what a tile hands on stays in the caches.
 TILE = 1 << 14
+#: Rows from which BLAS is no faster with more, as factors that stay are packed for each call.
+ROWS = 1024
 
 
 class CompiledTiles(CFunction):
@@ -150,10 +152,11 @@ class CompiledTiles(CFunction):
         return any(step.kind in CALLS for step in self.steps)
 
     def _cut(self) -> Cut | None:
-        """The rows in chunks of whole tiles, as many as there is room for their sums."""
+        """The rows in chunks, as many as there is room for their sums."""
         work = sum([step.flops + prod(step.shape) for step in self.steps])
         most = min(MOST, int(work / max(1, 8 * sum(self.sums.values()))))
-        return cut(self.loop.rows, work, most, self.loop.tile)
+        lanes = min(self.loop.tile, ROWS) if self._multiplies else LANES
+        return cut(self.loop.rows, work, most, lanes)
 
     def _moving(self, slot: int, array: np.ndarray, tile: int) -> StridedArray:
         found, cut = self.array(array), self.tiling.cut(slot)

@@ -96,8 +96,8 @@ static int column_signs(const real *v, long vr, long vc, real *out, long n, long
 
 /* What others call, in the order in which these are told apart. */
 void *const tcalc_routines[] = {
-    product, product_of_step, product_half, symmetric_square, solve_lower, congruence, cholesky,
-    cholesky_pullback,
+    product, product_of_step, product_half, symmetric_square, weighted_square, solve_lower, congruence,
+    cholesky, cholesky_pullback,
     gaps_close, zero_among, column_signs, inverse_definite, tri_inverse, identities,
     factor_lu, solve_lu, inv_lu, logdet_lu, det_lu, det_sign_lu,
     solve_general, inv, logdet, det, det_sign, adj, logdet_definite,

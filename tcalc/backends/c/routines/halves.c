@@ -30,14 +30,22 @@ typedef struct {
     const real *x;
     long xr, xc;
     real *out;
-    long n, k, length, parts;
+    long n, k, parts;
 } squared;
 
-/* Rows of it, up to the diagonal; the longest ones come first. */
+/* Where a part begins, for halves of rows that are as many entries in all parts. */
+static long begin_of_part(long n, long part, long parts)
+{
+    long low = (long)((double)n * sqrt((double)part / (double)parts));
+    return part < parts ? low / EVEN * EVEN : n;
+}
+
+/* Rows of it, up to the diagonal. */
 static int part_of_square(char **given, long chunk, long worker)
 {
     squared f = *(const squared *)given[0];
-    long low = (f.parts - 1 - chunk) * f.length, rows = smaller(f.length, f.n - low);
+    long low = begin_of_part(f.n, chunk, f.parts);
+    long rows = begin_of_part(f.n, chunk + 1, f.parts) - low;
     const real *x = f.x + low * f.xr;
     (void)worker;
     product_alone(1, x, f.xr, f.xc, f.x, f.xc, f.xr, 0, f.out + low * f.n, f.n, rows, f.k, low);
@@ -57,9 +65,9 @@ static void symmetric_square(const real *x, long xr, long xc, real *out, long n,
     else if (threads < 2)
         square_alone(x, xr, xc, out, n, n, k);
     else {
-        long most = smaller(4 * threads, larger(1, (long)(work / (2 * PART))));
-        long length = larger(BROAD, (n + most - 1) / most);
-        squared f = {x, xr, xc, out, n, k, length, (n + length - 1) / length};
+        /* more than threads for whoever is done first, where none has few rows */
+        long turns = smaller(4, n / (4 * BROAD * threads));
+        squared f = {x, xr, xc, out, n, k, threads * larger(1, turns)};
         spread_parts(part_of_square, (char *[]){(char *)&f}, f.parts, threads, 1);
     }
     mirrored(out, n, n);
