@@ -50,6 +50,10 @@ PRODUCTS = {
     "of a column, turned": (M.T @ tc.var("N", ("m", "n")), (700, 2003), (700, 1)),
     "with itself": (tc.exp(M) @ tc.exp(M).T, (403, 300), ()),
     "with itself, turned": (M.T @ M, (90, 801), ()),
+    "of many terms": (M @ N, (13, 30_000), (30_000, 21)),
+    "of many terms, turned": (M.T @ tc.var("N", ("m", "n")), (30_001, 7), (30_001, 33)),
+    "of many terms with a vector": (M @ N, (1, 80_000), (80_000, 9)),
+    "of many terms with itself": (M.T @ M, (30_003, 21), ()),
     "weighted": (M.T * tc.exp(M[:, 0]) @ M, (1203, 150), ()),
     "weighted, turned": (M * tc.exp(M[0]) @ M.T, (150, 1203), ()),
     "weighted with both signs": (M.T * M[:, 0] @ M, (1203, 150), ()),
@@ -81,6 +85,25 @@ def test_large_products_in_parts(name: str, dtype: Any) -> None:
     wanted = tc.compile(e, backend="functional")({k: a.astype(float) for k, a in given.items()})
     size = np.abs(wanted).max()
     np.testing.assert_allclose(found, wanted, rtol=0, atol=500 * np.finfo(dtype).eps * size)
+
+
+@pytest.mark.parametrize("name", [name for name in PRODUCTS if "many terms" in name])
+def test_many_terms_are_the_same_sums_for_any_number_of_threads(
+    name: str, several_of_blas: Sequence[blas.BlasThreads]
+) -> None:
+    """Added to what is there, too."""
+    e, left, right = PRODUCTS[name]
+    rng = np.random.default_rng(0)
+    data = {"M": rng.normal(size=left), "N": rng.normal(size=right)}
+    given = {k: a for k, a in data.items() if k in e.variables}
+    found = []
+    for threads in (1, 2, 3):
+        for one in several_of_blas:
+            one.told(threads)
+        found.append(tc.compile((e, e + tc.exp(e)), backend="c", threads=threads)(**given))
+    for other in found[1:]:
+        np.testing.assert_array_equal(found[0][0], other[0])
+        np.testing.assert_array_equal(found[0][1], other[1])
 
 
 #: What triangles are made and read by, with a matrix and columns to solve for.

@@ -17,15 +17,6 @@ static void product_half(real alpha, const real *x, long xr, long xc, const real
         mirrored(out, ldo, n);
 }
 
-/* The lower half of out = x x', whose rows are so far apart. */
-static void square_alone(const real *x, long xr, long xc, real *out, long ldo, long n, long k)
-{
-    int ni = (int)n, ki = (int)k, ldi = (int)ldo, ld;
-    real zero = 0, one = 1;
-    char other = flag(n, k, xr, xc, &ld) == 'N' ? 'T' : 'N';
-    syrk_("U", &other, &ni, &ki, &one, x, &ld, &zero, out, &ldi);
-}
-
 typedef struct {
     const real *x;
     long xr, xc;
@@ -62,6 +53,8 @@ static void symmetric_square(const real *x, long xr, long xc, real *out, long n,
     long threads = work > FEW && threads_of_blas ? threads_of_blas() : 1;
     if (work <= FEW)
         multiply_panels(1, x, xr, xc, x, xc, xr, 0, out, n, n, k, 0, 0);
+    else if (by_terms((multiplied){1, x, xr, xc, x, xc, xr, 0, out, n, n, k, n, 0, 0, 0}, 1))
+        ;
     else if (threads < 2)
         square_alone(x, xr, xc, out, n, n, k);
     else {

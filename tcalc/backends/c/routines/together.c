@@ -66,9 +66,83 @@ static int part_of_product(char **given, long chunk, long worker)
     return 0;
 }
 
+/* The lower half of out = x x', whose rows are so far apart. */
+static void square_alone(const real *x, long xr, long xc, real *out, long ldo, long n, long k)
+{
+    int ni = (int)n, ki = (int)k, ldi = (int)ldo, ld;
+    real zero = 0, one = 1;
+    char other = flag(n, k, xr, xc, &ld) == 'N' ? 'T' : 'N';
+    syrk_("U", &other, &ni, &ki, &one, x, &ld, &zero, out, &ldi);
+}
+
+/* Products of many terms and few entries go by ranges of terms, whose sums are added up in their
+   order: as many for any number of threads. Most rows or columns, and terms for each of them at
+   least; most ranges; numbers between the sums of two, for threads that write at the same time. */
+enum { SLIM = 2 * BROAD, TERMS = 16, RANGES = 16, APART = 16 };
+
+typedef struct {
+    multiplied of;
+    real *sums;
+    long apart;
+    int square;
+} ranges;
+
+static int part_of_terms(char **given, long chunk, long worker)
+{
+    ranges g = *(const ranges *)given[0];
+    multiplied f = g.of;
+    long first = chunk * f.length, count = smaller(f.length, f.k - first);
+    unsigned before = f.flushed ? flushing() : 0;
+    (void)worker;
+    if (g.square)
+        square_alone(f.x + first * f.xc, f.xr, f.xc, g.sums + chunk * g.apart, f.n, f.n, count);
+    else
+        product_alone(f.alpha, f.x + first * f.xc, f.xr, f.xc, f.y + first * f.yr, f.yr, f.yc, 0,
+                      g.sums + chunk * g.apart, f.n, f.m, count, f.n);
+    if (f.flushed)
+        restored(before);
+    return 0;
+}
+
+/* Is this such a product, and done? Of a square the lower half. */
+static int by_terms(multiplied f, int square)
+{
+    long side = larger(f.m, f.n);
+    double worth = (double)f.m * f.n * f.k / (f.m == 1 || f.n == 1 ? PART_VECTOR : PART);
+    long count = smaller(RANGES, (long)worth);
+    if (side > SLIM || f.k < TERMS * side || count < 2)
+        return 0;
+    long apart = f.m * f.n + APART;
+    real *sums = malloc((size_t)(count * apart) * sizeof(real));
+    if (!sums)
+        return 0;
+    f.length = (f.k + count - 1) / count;
+    count = (f.k + f.length - 1) / f.length;
+    ranges g = {f, sums, apart, square};
+    long threads = threads_of_blas ? threads_of_blas() : 1;
+    char *given[] = {(char *)&g};
+    if (threads > 1)
+        spread_parts(part_of_terms, given, count, threads, 1);
+    else
+        for (long chunk = 0; chunk < count; chunk++)
+            part_of_terms(given, chunk, 0);
+    for (long i = 0; i < f.m; i++)
+        for (long j = 0; j < (square ? i + 1 : f.n); j++) {
+            wide s = 0;
+            for (long chunk = 0; chunk < count; chunk++)
+                s += sums[chunk * apart + i * f.n + j];
+            real *to = f.out + i * f.ldo + j;
+            *to = f.beta == 0 ? (real)s : (real)(f.beta * *to + s);
+        }
+    free(sums);
+    return 1;
+}
+
 /* By as many threads as BLAS would use. */
 static void in_parts(multiplied f)
 {
+    if (by_terms(f, 0))
+        return;
     double work = (double)f.m * f.n * f.k;
     int vector = f.m == 1 || f.n == 1;
     long threads = work > (vector ? LEFT_VECTOR : LEFT) && threads_of_blas ? threads_of_blas() : 1;
