@@ -32,7 +32,7 @@ from .nodes import (
 from .normal import add, bare, drop_axes, einsum, unembedded, view
 from .operators import Indicator, Op
 from .orientation import canonical_axes, inverse_permutation
-from .products import numeral, numeric_value, symmetries
+from .products import antisymmetries, numeral, numeric_value, symmetries
 from .sums import absent_axes
 
 
@@ -91,15 +91,35 @@ def apply_all(op: Op, *operands: Expr, params: tuple[Any, ...] = ()) -> tuple[Ex
 
 
 def with_symmetries(node: Expr) -> Expr:
-    """The node; for an application, the axis permutations that leave it as it is are found."""
+    """The node; for an application, the axis permutations that leave it as it is are found.
+
+    And those that change its sign, where it is an entrywise function.
+    """
     if node._symmetries is None and node.ndim >= 2 and isinstance(node, Apply):
-        node._symmetries = closure([p for p in axis_symmetries(node.shape) if _keeps(node, p)])
+        signs = [(perm, _sign_under(node, perm)) for perm in axis_symmetries(node.shape)]
+        node._symmetries = closure([perm for perm, sign in signs if sign > 0])
+        node._antisymmetries = tuple([perm for perm, sign in signs if sign < 0])
     return node
 
 
+def _sign_under(node: Apply, perm: Permutation) -> int:
+    """By what an application is multiplied where its axes are permuted; 0 for no number."""
+    if not node.op.elementwise:
+        return int(_keeps(node, perm))
+    args, meaning = node.args, node.op.meaning
+    turned = [view(a, perm) for a in args]
+    if meaning.commutes and all(a is b for a, b in zip(turned, args[::-1], strict=True)):
+        return 1
+    moved = [k for k, (a, b) in enumerate(zip(turned, args, strict=True)) if a is not b]
+    even, odd = meaning.signs(args) if moved else ((), ())
+    if not {*even, *odd}.issuperset(moved):
+        return 0
+    if not all(perm in antisymmetries(args[k]) for k in moved):
+        return 0
+    return -1 if len([k for k in moved if k in odd]) % 2 else 1
+
+
 def _keeps(node: Apply, perm: Permutation) -> bool:
-    if node.op.elementwise:
-        return all(view(a, perm) is a for a in node.args)
     if isinstance(node.op, Indicator):
         return node.op.permuted(node.params, perm) == node.params
     if perm != core_swap(node.ndim):

@@ -22,6 +22,8 @@ from .nodes import Apply, Expr
 #: Derivative with respect to one operand, from the operands and then the output; its shape is
 #: batch + core of the output + core of the operand. None: zero everywhere it exists.
 Partial = Callable[..., Expr] | None
+#: Operands by their places, or which these are for given ones.
+Operands = tuple[int, ...] | Callable[..., tuple[int, ...]]
 
 INFINITE = (-math.inf, math.inf)
 #: Where operands are sampled unless the row has a domain.
@@ -102,6 +104,11 @@ class Meaning:
         side, "lower" or "upper", and the diagonal.
     positive_diagonal : bool
         Is the diagonal of the result, the first of several, above 0?
+    even, odd : tuple of int, or callable
+        Operands whose sign the value does not depend on, and those whose sign it takes on, finite
+        where they are 0; or which these are, by all operands.
+    commutes : bool
+        May the two operands be exchanged?
     positive_of : tuple of int
         The operands of which it follows that the result is above (or at least) 0 if they are.
     integral : bool
@@ -131,11 +138,19 @@ class Meaning:
     triangular: bool = False
     mask: tuple[str, float] | None = None
     positive_diagonal: bool = False
+    even: Operands = ()
+    odd: Operands = ()
+    commutes: bool = False
     positive_of: tuple[int, ...] = ()
     integral: bool = False
     places: bool = False
     regroups: bool = False
     dimensions: Callable[[tuple[Any, ...]], set[str]] | None = None
+
+    def signs(self, args: Sequence[Expr]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The operands whose sign the value does not depend on; those whose sign it takes on."""
+        even, odd = (of(*args) if callable(of) else of for of in (self.even, self.odd))
+        return even, odd
 
 
 @record(frozen=True, eq=False)

@@ -327,6 +327,32 @@ def symmetries(e: Expr) -> tuple[Permutation, ...]:
     return found
 
 
+def antisymmetries(e: Expr) -> tuple[Permutation, ...]:
+    """Axis permutations that change the sign of e and nothing else, for products of such too."""
+    if not isinstance(e, Einsum) or e.summed:
+        return e._antisymmetries
+    if len(set(e.out)) < len(e.out) or not any(op._antisymmetries for op in e.args):
+        return ()
+    same, sign = _aligned(e, range(e.ndim))
+    turned = [(perm, _aligned(e, perm)) for perm in axis_symmetries(e.shape)]
+    return tuple([perm for perm, found in turned if found == (same, -sign)])
+
+
+def _aligned(e: Einsum, perm: Sequence[int]) -> tuple[list[tuple[int, Labels]], int]:
+    """The operands of a product whose axes are permuted, each turned one way; and the sign."""
+    labels = {e.out[p]: e.out[k] for k, p in enumerate(perm)}
+    found, sign = [], 1
+    for op, word in zip(e.args, e.labels, strict=True):
+        word, same = tuple([labels[label] for label in word]), symmetries(op)
+        first = least(word, same)
+        for turn in op._antisymmetries:
+            other = least(tuple([word[p] for p in turn]), same)
+            if other < first:
+                first, sign = other, -sign
+        found.append((id(op), first))
+    return sorted(found), sign
+
+
 def _state_symmetries(e: Part) -> tuple[Permutation, ...]:
     """Those of a state of a loop, as its variable declares them: behind the steps of a history."""
     (whole,) = e.args

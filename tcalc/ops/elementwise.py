@@ -116,7 +116,7 @@ log10: Function = elementwise(
 )  # fmt: skip
 logaddexp: Function = elementwise(
     "logaddexp", lambda a, b, y: _share(a, b, y), lambda a, b, y: _share(b, a, y),
-    latex=r"\log(e^{{{0}}} + e^{{{1}}})", flops=20,
+    commutes=True, latex=r"\log(e^{{{0}}} + e^{{{1}}})", flops=20,
 )  # fmt: skip
 xlogy: Function = elementwise(
     "xlogy", lambda x, z, y: log(z), lambda x, z, y: x / _nonzero(z, x),
@@ -142,29 +142,34 @@ sqrt: Function = elementwise(
 _divide: Function = elementwise(
     "divide", lambda a, b, y: reciprocal(b), lambda a, b, y: -(y * reciprocal(b)),
     latex=r"\frac{{{0}}}{{{1}}}", infix="./", domain=((-2, 2), (0.1, 3)),
-    safe=(None, 1), positive_of=(0, 1),
+    safe=(None, 1), positive_of=(0, 1), odd=(0,),
 )  # fmt: skip
 _power: Function = elementwise(
     "power", lambda a, b, y: b * power(a, _exponent(b, a) - 1),
     lambda a, b, y: y * log(where(equal(a, 0), 1, a)), latex="{0}^{{{1}}}",
     infix=".^", domain=((0.1, 3), (-2, 2)), safe=(1, None), flops=20, positive_of=(0,),
+    even=lambda a, b: (0,) if _exponent_is(b, 0) else (),
+    odd=lambda a, b: (0,) if _exponent_is(b, 1) else (),
 )  # fmt: skip
 hypot: Function = elementwise(
     "hypot", lambda a, b, y: a * reciprocal0(y), lambda a, b, y: b * reciprocal0(y),
-    latex=r"\operatorname{{hypot}}({0}, {1})", range=NONNEGATIVE, flops=4,
+    commutes=True, latex=r"\operatorname{{hypot}}({0}, {1})", range=NONNEGATIVE, flops=4,
 )  # fmt: skip
 
 # --- trigonometric and hyperbolic -----------------------------------------------------------------
 
-sin: Function = elementwise("sin", lambda x, y: cos(x), latex=r"\sin({0})", range=(-1, 1), flops=10)
+sin: Function = elementwise(
+    "sin", lambda x, y: cos(x), odd=(0,), latex=r"\sin({0})", range=(-1, 1), flops=10,
+)  # fmt: skip
 cos: Function = elementwise(
-    "cos", lambda x, y: -sin(x), latex=r"\cos({0})", range=(-1, 1), flops=10,
+    "cos", lambda x, y: -sin(x), even=(0,), latex=r"\cos({0})", range=(-1, 1), flops=10,
 )  # fmt: skip
 tan: Function = elementwise(
-    "tan", lambda x, y: 1 + y * y, latex=r"\tan({0})", domain=((-1.2, 1.2),), flops=10,
+    "tan", lambda x, y: 1 + y * y, odd=(0,), latex=r"\tan({0})", domain=((-1.2, 1.2),), flops=10,
 )  # fmt: skip
 arcsin: Function = elementwise(
-    "arcsin", lambda x, y: reciprocal(sqrt(1 - x * x)), latex=r"\arcsin({0})", domain=INSIDE,
+    "arcsin", lambda x, y: reciprocal(sqrt(1 - x * x)),
+    odd=(0,), latex=r"\arcsin({0})", domain=INSIDE,
     safe=(0,), flops=10,
 )  # fmt: skip
 arccos: Function = elementwise(
@@ -172,25 +177,28 @@ arccos: Function = elementwise(
     safe=(0,), flops=10,
 )  # fmt: skip
 arctan: Function = elementwise(
-    "arctan", lambda x, y: reciprocal(1 + x * x), latex=r"\arctan({0})", flops=10,
+    "arctan", lambda x, y: reciprocal(1 + x * x), odd=(0,), latex=r"\arctan({0})", flops=10,
 )  # fmt: skip
 arctan2: Function = elementwise(
     "arctan2", lambda a, b, y: b / (a * a + b * b), lambda a, b, y: -a / (a * a + b * b),
     latex=r"\operatorname{{arctan2}}({0}, {1})", domain=((0.2, 2), (-2, 2)), flops=10,
 )  # fmt: skip
-sinh: Function = elementwise("sinh", lambda x, y: cosh(x), latex=r"\sinh({0})", safe=(0,), flops=10)
+sinh: Function = elementwise(
+    "sinh", lambda x, y: cosh(x), odd=(0,), latex=r"\sinh({0})", safe=(0,), flops=10,
+)  # fmt: skip
 cosh: Function = elementwise(
-    "cosh", lambda x, y: sinh(x), latex=r"\cosh({0})", range=(1, math.inf), safe=(0,), flops=10,
+    "cosh", lambda x, y: sinh(x),
+    even=(0,), latex=r"\cosh({0})", range=(1, math.inf), safe=(0,), flops=10,
 )  # fmt: skip
 tanh: Function = elementwise(
-    "tanh", lambda x, y: sech(x) * sech(x), latex=r"\tanh({0})", range=(-1, 1), flops=10,
+    "tanh", lambda x, y: sech(x) * sech(x), odd=(0,), latex=r"\tanh({0})", range=(-1, 1), flops=10,
 )  # fmt: skip
 sech: Function = elementwise(
-    "sech", lambda x, y: -y * tanh(x), latex=r"\operatorname{{sech}}({0})", range=UNIT,
+    "sech", lambda x, y: -y * tanh(x), even=(0,), latex=r"\operatorname{{sech}}({0})", range=UNIT,
     formula=lambda xp, x: 1 / xp.cosh(x), flops=12,
 )  # fmt: skip
 logcosh: Function = elementwise(
-    "logcosh", lambda x, y: tanh(x), latex=r"\log\cosh({0})", range=NONNEGATIVE,
+    "logcosh", lambda x, y: tanh(x), even=(0,), latex=r"\log\cosh({0})", range=NONNEGATIVE,
     formula=_logcosh, flops=40,
 )  # fmt: skip
 
@@ -213,11 +221,12 @@ relu: Function = elementwise(
 # --- piecewise ------------------------------------------------------------------------------------
 
 abs: Function = elementwise(
-    "abs", lambda x, y: sign(x), latex=r"\left|{0}\right|", range=NONNEGATIVE, domain=((0.1, 2),),
+    "abs", lambda x, y: sign(x),
+    even=(0,), latex=r"\left|{0}\right|", range=NONNEGATIVE, domain=((0.1, 2),),
     integral=True, positive_of=(0,),
 )  # fmt: skip
 sign: Function = elementwise(
-    "sign", None, latex=r"\operatorname{{sign}}({0})", range=(-1, 1), domain=((0.1, 2),),
+    "sign", None, odd=(0,), latex=r"\operatorname{{sign}}({0})", range=(-1, 1), domain=((0.1, 2),),
 )  # fmt: skip
 floor: Function = elementwise(
     "floor", None, latex=r"\lfloor {0} \rfloor", domain=((0.1, 0.9),), integral=True,
@@ -228,17 +237,17 @@ mod: Function = elementwise(
 )  # fmt: skip
 maximum: Function = elementwise(
     "maximum", lambda a, b, y: less(b, a) + 0.5 * equal(a, b),
-    lambda a, b, y: less(a, b) + 0.5 * equal(a, b), latex=r"\max({0}, {1})",
+    lambda a, b, y: less(a, b) + 0.5 * equal(a, b), commutes=True, latex=r"\max({0}, {1})",
     domain=((0.1, 1), (1.1, 2)), integral=True, positive_of=(0, 1),
 )  # fmt: skip
 minimum: Function = elementwise(
     "minimum", lambda a, b, y: less(a, b) + 0.5 * equal(a, b),
-    lambda a, b, y: less(b, a) + 0.5 * equal(a, b), latex=r"\min({0}, {1})",
+    lambda a, b, y: less(b, a) + 0.5 * equal(a, b), commutes=True, latex=r"\min({0}, {1})",
     domain=((0.1, 1), (1.1, 2)), integral=True, positive_of=(0, 1),
 )  # fmt: skip
 
 stop_gradient: Function = elementwise(
-    "stop_gradient", None, latex=r"\operatorname{{stop}}({0})", formula=lambda xp, x: x,
+    "stop_gradient", None, odd=(0,), latex=r"\operatorname{{stop}}({0})", formula=lambda xp, x: x,
     integral=True,
 )  # fmt: skip
 less: Function = elementwise(
@@ -248,13 +257,17 @@ less_equal: Function = elementwise(
     "less_equal", None, None, latex=r"{0} \le {1}", infix="<=", truth=True,
 )  # fmt: skip
 equal: Function = elementwise(
-    "equal", None, None, latex="{0} = {1}", infix="==", truth=True,
+    "equal", None, None, commutes=True, latex="{0} = {1}", infix="==", truth=True,
 )  # fmt: skip
 not_equal: Function = elementwise(
-    "not_equal", None, None, latex=r"{0} \ne {1}", infix="!=", truth=True,
+    "not_equal", None, None, commutes=True, latex=r"{0} \ne {1}", infix="!=", truth=True,
 )  # fmt: skip
-logical_and: Function = elementwise("logical_and", None, None, latex=r"{0} \wedge {1}", truth=True)
-logical_or: Function = elementwise("logical_or", None, None, latex=r"{0} \vee {1}", truth=True)
+logical_and: Function = elementwise(
+    "logical_and", None, None, commutes=True, latex=r"{0} \wedge {1}", truth=True,
+)  # fmt: skip
+logical_or: Function = elementwise(
+    "logical_or", None, None, commutes=True, latex=r"{0} \vee {1}", truth=True,
+)  # fmt: skip
 logical_not: Function = elementwise("logical_not", None, latex=r"\neg {0}", truth=True)
 isnan: Function = elementwise("isnan", None, latex=r"\operatorname{{isnan}}({0})", truth=True)
 _where: Function = elementwise(
@@ -272,6 +285,12 @@ def _share(a: Expr, b: Expr, y: Expr) -> Expr:
     """The share of exp(a) in the sum with exp(b), a number where both are 0."""
     known = less(-math.inf, y) if sees_infinity(a) and sees_infinity(b) else None
     return sigmoid(a - b if known is None else choose(known, a - b, zeros(y.shape)))
+
+
+def _exponent_is(b: Expr, remainder: int) -> bool:
+    """Is the exponent a whole number, none below 0, of this remainder by 2?"""
+    value = numeric_value(b)
+    return value is not None and value >= 0 and value % 2 == remainder
 
 
 def _exponent(b: Expr, a: Expr) -> Expr:

@@ -10,7 +10,7 @@ import numpy as np
 from ..graph.applications import apply
 from ..graph.formulas import Formula
 from ..graph.nodes import Expr
-from ..graph.operators import INFINITE, Kernels, Meaning, Op, Partial, Spelling
+from ..graph.operators import INFINITE, Kernels, Meaning, Op, Operands, Partial, Spelling
 from ..support.errors import UnsupportedError
 from ..support.records import record
 from .arithmetic import broadcast, public
@@ -47,6 +47,9 @@ def elementwise(
     integral: bool = False,
     positive_of: tuple[int, ...] = (),
     truth: bool = False,
+    even: Operands = (),
+    odd: Operands = (),
+    commutes: bool = False,
 ) -> Function:
     """A row without core axes.
 
@@ -59,7 +62,8 @@ def elementwise(
         name, (0,) * len(partials),
         Meaning(
             partials, domain=domain or (_ANY,) * len(partials), range=UNIT if truth else range,
-            safe=safe, integral=integral, positive_of=positive_of, truth=truth,
+            safe=safe, integral=integral, positive_of=positive_of, truth=truth, even=even,
+            odd=odd, commutes=commutes,
         ),
         Kernels(
             lambda xp, params, *arrays: known(xp, *arrays),

@@ -62,7 +62,11 @@ __all__ = [
 # --- rows -----------------------------------------------------------------------------------------
 
 arcsinh: Function = elementwise(
-    "arcsinh", lambda x, y: reciprocal(hypot(x, 1)), latex=r"\operatorname{{arsinh}}({0})", flops=20
+    "arcsinh",
+    lambda x, y: reciprocal(hypot(x, 1)),
+    odd=(0,),
+    latex=r"\operatorname{{arsinh}}({0})",
+    flops=20,
 )
 arccosh: Function = elementwise(
     "arccosh", lambda x, y: reciprocal(sqrt(x - 1) * sqrt(x + 1)),
@@ -71,17 +75,22 @@ arccosh: Function = elementwise(
 )  # fmt: skip
 arctanh: Function = elementwise(
     "arctanh", lambda x, y: reciprocal(1 - x * x),
-    latex=r"\operatorname{{artanh}}({0})", domain=INSIDE, safe=(0,), flops=20,
+    odd=(0,), latex=r"\operatorname{{artanh}}({0})", domain=INSIDE, safe=(0,), flops=20,
 )  # fmt: skip
 cbrt: Function = elementwise(
-    "cbrt", lambda x, y: power(y, -2) / 3, latex=r"\sqrt[3]{{{0}}}", domain=ABOVE_ZERO,
+    "cbrt", lambda x, y: power(y, -2) / 3, odd=(0,), latex=r"\sqrt[3]{{{0}}}", domain=ABOVE_ZERO,
     safe=(1,), flops=20,
 )  # fmt: skip
 ceil: Function = elementwise(
     "ceil", None, latex=r"\lceil {0} \rceil", domain=((0.1, 0.9),), integral=True
 )
 rint: Function = elementwise(
-    "rint", None, latex=r"\operatorname{{rint}}({0})", domain=((0.1, 0.4),), integral=True
+    "rint",
+    None,
+    odd=(0,),
+    latex=r"\operatorname{{rint}}({0})",
+    domain=((0.1, 0.4),),
+    integral=True,
 )
 # --- compositions ---------------------------------------------------------------------------------
 

@@ -57,6 +57,7 @@ stdtr: Function = elementwise(
 erfinv: Function = elementwise(
     "erfinv", lambda x, y: exp(y * y) * (math.sqrt(math.pi) / 2),
     latex=r"\operatorname{{erf}}^{{-1}}({0})", domain=((-0.9, 0.9),), safe=(0,), flops=50,
+    odd=(0,),
 )  # fmt: skip
 erfcinv: Function = elementwise(
     "erfcinv", lambda x, y: exp(y * y) * (-math.sqrt(math.pi) / 2),

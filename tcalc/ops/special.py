@@ -82,7 +82,7 @@ def _mills_derivative(xp: Any, n: int, x: Any) -> Any:
 
 erf: Function = elementwise(
     "erf", lambda x, y: exp(-x * x) * (2 / math.sqrt(math.pi)), latex=r"\operatorname{{erf}}({0})",
-    range=(-1, 1), flops=20,
+    range=(-1, 1), flops=20, odd=(0,),
 )  # fmt: skip
 erfc: Function = elementwise(
     "erfc", lambda x, y: exp(-x * x) * (-2 / math.sqrt(math.pi)),
