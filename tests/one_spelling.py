@@ -14,7 +14,8 @@ from tcalc.graph.extents import ONE
 from tcalc.graph.nodes import Apply, Einsum, Expr, Labels
 from tcalc.graph.normal import bare, einsum
 from tcalc.ops.arithmetic import multiply
-from tcalc.ops.elementwise import reciprocal, whole_power
+from tcalc.ops.elementwise import reciprocal
+from tcalc.ops.powers import whole_power
 
 
 def one_spelling(e: Expr) -> Expr:

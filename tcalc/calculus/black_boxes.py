@@ -19,8 +19,9 @@ from ..graph.bound_variables import Scope
 from ..graph.extents import ONE, Shape, extent_names, show_shape
 from ..graph.nodes import Apply, Expr, Var
 from ..graph.normal import einsum, view
-from ..graph.operators import Kernels, Meaning, Op, Spelling, batch_axes
+from ..graph.operators import Kernels, Meaning, Op, batch_axes
 from ..graph.products import zeros_node
+from ..graph.spelling import Spelling
 from ..graph.variables import check_shape
 from ..ops.arithmetic import as_expr
 from ..support.errors import ShapeError, TraceError, UnsupportedError

@@ -17,7 +17,8 @@ from typing import Any
 
 from ..graph.extents import Shape, extent_names, extent_of
 from ..graph.iterations import Iteration
-from ..graph.operators import Kernels, Loop, Meaning, Spelling
+from ..graph.operators import Kernels, Loop, Meaning
+from ..graph.spelling import Spelling
 from ..support.arrays import AnyArray
 from ..support.rows import Rows, StateRows
 from .batches import batched_loop

@@ -8,8 +8,9 @@ from ..graph.applications import apply
 from ..graph.extents import ONE, Extent
 from ..graph.nodes import Expr
 from ..graph.normal import einsum, view
-from ..graph.operators import TABLE, Kernels, Meaning, Op, Spelling
+from ..graph.operators import TABLE, Kernels, Meaning, Op
 from ..graph.orientation import inverse_permutation
+from ..graph.spelling import Spelling
 from .arithmetic import as_expr, chosen_axes, public
 from .elementwise import less_equal
 from .reductions import arange

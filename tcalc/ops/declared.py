@@ -10,7 +10,8 @@ import numpy as np
 from ..graph.applications import apply
 from ..graph.arraylike import surface
 from ..graph.nodes import Expr
-from ..graph.operators import TABLE, Kernels, Meaning, Op, Partial, Spelling
+from ..graph.operators import TABLE, Kernels, Meaning, Op, Partial
+from ..graph.spelling import Spelling
 from ..support.errors import ShapeError
 from .arithmetic import as_expr, broadcast
 from .elementwise_row import Function

@@ -10,8 +10,9 @@ from ..graph.applications import apply, rewritten
 from ..graph.extents import Coef
 from ..graph.nodes import Add, Apply, Einsum, Expr
 from ..graph.normal import add, drop_axes, einsum, scale, terms_of, view
-from ..graph.operators import Kernels, Meaning, Op, Spelling
+from ..graph.operators import Kernels, Meaning, Op
 from ..graph.products import split_coef
+from ..graph.spelling import Spelling
 from ..graph.sums import absent_axes, flattened
 from .matrix_cores import labels
 

@@ -10,7 +10,8 @@ import numpy as np
 from ..graph.applications import apply
 from ..graph.formulas import Formula
 from ..graph.nodes import Expr
-from ..graph.operators import INFINITE, Kernels, Meaning, Op, Operands, Partial, Spelling
+from ..graph.operators import INFINITE, Kernels, Meaning, Op, Operands, Partial
+from ..graph.spelling import Spelling
 from ..support.errors import UnsupportedError
 from ..support.records import record
 from .arithmetic import broadcast, public

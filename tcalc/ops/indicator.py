@@ -21,8 +21,9 @@ from ..graph.extents import ONE, Extent, extent_names, extent_of, form_of
 from ..graph.factors import LabelledExpr
 from ..graph.nodes import Labels
 from ..graph.normal import einsum
-from ..graph.operators import Indicator, Kernels, Meaning, Spelling
+from ..graph.operators import Indicator, Kernels, Meaning
 from ..graph.products import numeral
+from ..graph.spelling import Spelling
 from ..integers.affine import Affine, Congruence, Constraint, Guard, factors_of
 from ..integers.boxes import index
 from ..integers.polyhedra import System, implied, integer_range

@@ -15,8 +15,9 @@ from ..graph.applications import apply
 from ..graph.extents import ONE, Shape, show_shape
 from ..graph.nodes import Expr
 from ..graph.normal import einsum, view
-from ..graph.operators import Kernels, Meaning, Op, Spelling
+from ..graph.operators import Kernels, Meaning, Op
 from ..graph.orientation import inverse_permutation
+from ..graph.spelling import Spelling
 from ..support.errors import ShapeError, UnsupportedError
 from .arithmetic import Axis, as_expr, check_axis, chosen_axes, keep, mean, public, subtract
 from .indexing import getitem, index_expr

@@ -14,7 +14,8 @@ from ..graph.extent_equations import triangle_entries, triangle_rows
 from ..graph.extents import ONE, Shape, extent_from, form_of, show_shape
 from ..graph.nodes import Apply, Expr
 from ..graph.normal import einsum
-from ..graph.operators import TABLE, Kernels, Meaning, Op, Spelling, batch_axes
+from ..graph.operators import TABLE, Kernels, Meaning, Op, batch_axes
+from ..graph.spelling import Spelling
 from ..integers.affine import Affine
 from ..support.errors import ShapeError
 from .arithmetic import as_expr, public

@@ -14,8 +14,9 @@ from ..graph.applications import application, apply
 from ..graph.extents import ONE, Extent, Shape
 from ..graph.nodes import Expr
 from ..graph.normal import einsum, view
-from ..graph.operators import Kernels, Meaning, Op, Spelling
+from ..graph.operators import Kernels, Meaning, Op
 from ..graph.orientation import inverse_permutation
+from ..graph.spelling import Spelling
 from ..graph.variables import check_extent
 from ..support.errors import UnsupportedError
 from . import arithmetic

@@ -15,7 +15,8 @@ from ..graph.applications import apply
 from ..graph.extents import Extent, Shape, form_of
 from ..graph.factors import selects
 from ..graph.nodes import Apply, Const, Expr
-from ..graph.operators import TABLE, Kernels, Meaning, Selection, Spelling
+from ..graph.operators import TABLE, Kernels, Meaning, Selection
+from ..graph.spelling import Spelling
 from ..integers.affine import Affine
 from ..support.errors import RangeError
 from .affine_entries import picked, place_form

@@ -18,7 +18,7 @@ from ..graph.normal import add, bare, distribute, einsum
 from ..graph.subspaces import Slot
 from ..graph.sums import flattened
 from ..ops.arithmetic import as_expr
-from ..ops.elementwise import whole_power
+from ..ops.powers import whole_power
 from ..support.errors import UnsupportedError
 from .strategy import simplify
 

@@ -20,8 +20,9 @@ from ..graph.nodes import Add, Apply, Einsum, Expr, Labels
 from ..graph.normal import add, drop_axes, einsum, scale, terms_of
 from ..graph.products import filled, is_number, numeral, numeric_value, split_coef
 from ..graph.sums import absent_axes
-from ..ops.elementwise import exp, log, logaddexp, logcosh, power, power_of, softplus, tanh
+from ..ops.elementwise import exp, log, logaddexp, logcosh, power, softplus, tanh
 from ..ops.matrix.inverse import logdet, slogdet
+from ..ops.powers import power_of
 from ..ops.reductions import LOGSUMEXP, WEIGHTED_LOGSUMEXP
 from ..ops.special import log_ndtr
 from ..support.records import NamedTuple

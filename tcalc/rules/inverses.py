@@ -19,10 +19,11 @@ from ..graph.products import atoms_of
 from ..graph.sums import MAX_OPEN_TERMS
 from ..ops.arithmetic import matmul
 from ..ops.diagonals import eye
-from ..ops.elementwise import divide, power, power_of, reciprocal
+from ..ops.elementwise import divide, power, reciprocal
 from ..ops.matrix.adjugate import adj
 from ..ops.matrix.inverse import det, inv
 from ..ops.matrix.triangular import TRI_INVERSE
+from ..ops.powers import power_of
 from ..support.records import NamedTuple
 from .contracted import assigned, in_terms, opened, reaches, within
 from .factors import FACTOR_RULES, SAMPLE_SHAPE, is_factor

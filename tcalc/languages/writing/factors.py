@@ -10,7 +10,7 @@ from typing import Any
 from ...graph.extents import ONE, Coef, Extent, Shape, inverse_extent, size_of
 from ...graph.nodes import Apply, Einsum, Expr, Labels
 from ...graph.normal import einsum
-from ...ops.elementwise import whole_power
+from ...ops.powers import whole_power
 from ...support.records import NamedTuple
 
 #: How deep quotients in quotients are opened.

@@ -16,7 +16,8 @@ import numpy as np
 
 from ...graph.applications import apply
 from ...graph.nodes import Apply, Expr
-from ...graph.operators import Kernels, Meaning, Op, Spelling, for_each_row
+from ...graph.operators import Kernels, Meaning, Op, for_each_row
+from ...graph.spelling import Spelling
 from ...support.arrays import Array
 from ..arithmetic import as_expr, public
 from ..matrix_cores import attempt, square

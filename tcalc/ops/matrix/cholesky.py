@@ -13,7 +13,8 @@ import numpy as np
 from ...graph.applications import apply
 from ...graph.nodes import Expr
 from ...graph.normal import einsum
-from ...graph.operators import Kernels, Meaning, Op, Spelling, for_each_row
+from ...graph.operators import Kernels, Meaning, Op, for_each_row
+from ...graph.spelling import Spelling
 from ...support.errors import LinAlgError
 from ..arithmetic import as_expr, public
 from ..matrix_cores import LARGE, attempt, labels, refuse, same, square, symmetric_part, turned

@@ -10,7 +10,8 @@ from ...graph.applications import apply
 from ...graph.extents import Coef
 from ...graph.nodes import Expr
 from ...graph.normal import add, einsum, scale, view
-from ...graph.operators import Kernels, Meaning, Op, Spelling, for_each_row
+from ...graph.operators import Kernels, Meaning, Op, for_each_row
+from ...graph.spelling import Spelling
 from ..matrix_cores import above, labels, mirrored
 from .triangular import lower_half, lower_ones, tri_inverse
 

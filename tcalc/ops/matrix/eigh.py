@@ -15,7 +15,8 @@ from ...graph.applications import application, apply, apply_all
 from ...graph.extents import Coef, Shape
 from ...graph.nodes import Expr
 from ...graph.normal import add, einsum
-from ...graph.operators import Kernels, Meaning, Op, Spelling, for_each_row
+from ...graph.operators import Kernels, Meaning, Op, for_each_row
+from ...graph.spelling import Spelling
 from ...support import lapack
 from ...support.conditions import known
 from ..arithmetic import as_expr, public

@@ -17,7 +17,8 @@ from ...graph.applications import apply
 from ...graph.extents import Coef
 from ...graph.nodes import Apply, Expr
 from ...graph.normal import einsum, scale
-from ...graph.operators import Kernels, Meaning, Op, Spelling, for_each_row
+from ...graph.operators import Kernels, Meaning, Op, for_each_row
+from ...graph.spelling import Spelling
 from ...support.arrays import Array
 from ..arithmetic import as_expr, public
 from ..elementwise import exp, log, sqrt

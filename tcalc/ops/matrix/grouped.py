@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ...graph.applications import apply, rewritten
 from ...graph.nodes import Apply, Expr
-from ...graph.operators import Kernels, Meaning, Op, Spelling
+from ...graph.operators import Kernels, Meaning, Op
+from ...graph.spelling import Spelling
 from ..matrix_cores import same
 from .directional_rows import member
 

@@ -10,7 +10,8 @@ from ...graph.applications import apply, core_swap
 from ...graph.extents import Coef, Shape
 from ...graph.nodes import Expr
 from ...graph.normal import einsum, view
-from ...graph.operators import Factorisation, Kernels, Meaning, Op, Partial, Spelling, for_each_row
+from ...graph.operators import Factorisation, Kernels, Meaning, Op, Partial, for_each_row
+from ...graph.spelling import Spelling
 from .. import arithmetic
 from ..arithmetic import as_expr, public
 from ..elementwise_row import Function

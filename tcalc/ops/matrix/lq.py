@@ -16,7 +16,8 @@ from ...graph.applications import apply, apply_all
 from ...graph.extents import ONE, Coef, Shape, least_extent, show_shape
 from ...graph.nodes import Apply, Expr
 from ...graph.normal import add, einsum
-from ...graph.operators import Kernels, Meaning, Op, Spelling
+from ...graph.operators import Kernels, Meaning, Op
+from ...graph.spelling import Spelling
 from ...support.errors import ShapeError
 from ..arithmetic import as_expr, public
 from ..matrix_cores import LARGE, labels, refuse, same, without_upper

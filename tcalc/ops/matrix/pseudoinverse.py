@@ -19,7 +19,8 @@ from ...graph.applications import apply
 from ...graph.extents import Coef, Shape, least_extent
 from ...graph.nodes import Expr
 from ...graph.normal import add, einsum
-from ...graph.operators import Kernels, Meaning, Op, Spelling
+from ...graph.operators import Kernels, Meaning, Op
+from ...graph.spelling import Spelling
 from ..matrix_cores import labels, refuse
 from .svd import beyond
 

@@ -23,7 +23,8 @@ from ...graph.applications import apply, apply_all
 from ...graph.extents import ONE, Coef
 from ...graph.nodes import Apply, Expr
 from ...graph.normal import add, einsum
-from ...graph.operators import Kernels, Meaning, Op, Partial, Spelling
+from ...graph.operators import Kernels, Meaning, Op, Partial
+from ...graph.spelling import Spelling
 from ...support.records import NamedTuple
 from ..arithmetic import sum
 from ..diagonals import diagonal

@@ -17,8 +17,9 @@ from ...graph.applications import apply, core_swap
 from ...graph.extents import ONE, Coef, extent_coef, number
 from ...graph.nodes import Apply, Expr
 from ...graph.normal import add, einsum, scale, view
-from ...graph.operators import Kernels, Meaning, Op, Spelling, for_each_row
+from ...graph.operators import Kernels, Meaning, Op, for_each_row
 from ...graph.products import numeric_value, split_coef, zeros_node
+from ...graph.spelling import Spelling
 from ...support.errors import UnsupportedError
 from ..arithmetic import as_expr, public
 from ..matrix_cores import labels, square

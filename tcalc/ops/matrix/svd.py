@@ -28,7 +28,8 @@ from ...graph.extents import (
 )
 from ...graph.nodes import Apply, Expr
 from ...graph.normal import add, einsum
-from ...graph.operators import Kernels, Meaning, Op, Spelling, for_each_row
+from ...graph.operators import Kernels, Meaning, Op, for_each_row
+from ...graph.spelling import Spelling
 from ...support.errors import ShapeError, UnsupportedError
 from ..arithmetic import as_expr, public
 from ..matrix_cores import attempt, labels, refuse

@@ -13,7 +13,8 @@ from ...graph.applications import apply
 from ...graph.extents import Coef
 from ...graph.nodes import Apply, Expr
 from ...graph.normal import add, scale, view
-from ...graph.operators import Kernels, Meaning, Op, Spelling
+from ...graph.operators import Kernels, Meaning, Op
+from ...graph.spelling import Spelling
 from ...support.errors import ShapeError
 from ...support.whole_numbers import whole_number
 from ..arithmetic import as_expr, public

@@ -10,7 +10,8 @@ from ...graph.applications import apply
 from ...graph.extents import ONE, Coef, Extent
 from ...graph.nodes import Expr
 from ...graph.normal import einsum
-from ...graph.operators import Kernels, Meaning, Op, Spelling, for_each_row
+from ...graph.operators import Kernels, Meaning, Op, for_each_row
+from ...graph.spelling import Spelling
 from ..arithmetic import as_expr, public
 from ..matrix_cores import LARGE, labels, refuse, same, square, without_upper
 

@@ -13,10 +13,10 @@ from ...graph.nodes import Add, Apply, Einsum, Expr, Labels, postorder
 from ...graph.normal import add, distribute, einsum, scale, view
 from ...graph.products import split_coef
 from ...ops.distances import as_distances, halves_of, squares_in
-from ...ops.elementwise import whole_power
 from ...ops.matrix.cholesky import CHOLESKY
 from ...ops.matrix.cholesky_pullback import cholesky_pullback
 from ...ops.matrix.triangular import LOWER_HALF, TRI_INVERSE
+from ...ops.powers import whole_power
 
 #: Whole powers up to which multiplying is faster.
 FACTORS = 16

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...graph.nodes import Apply
-from ...ops.elementwise import is_power
+from ...ops.powers import is_power
 from ..builder import Builder
 from ..steps import SlotWord
 
