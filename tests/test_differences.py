@@ -238,6 +238,16 @@ def test_zeros_around_are_shifts() -> None:
     assert held.nbytes < 30_000
 
 
+def test_one_column_beside_zeros_is_written() -> None:
+    w = tc.var("w", (2, 2), diagonal=True)
+    column = w[:, 0:1]
+    e = tc.concatenate([column, column])
+    for derivative in (e, tc.grad(tc.sum(e**2), w), tc.jacobian(e, w)):
+        again = tc.parse(str(derivative), w=w)
+        at = np.diag([1.5, -2.0])
+        np.testing.assert_array_equal(again(w=at), np.asarray(derivative(w=at)))
+
+
 def test_rows_that_are_picked_after_a_shift_are_written() -> None:
     u = tc.var("u", ("n", "m"))
     e = np.roll(u, 1, axis=0)[np.array([0, 0])]

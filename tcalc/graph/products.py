@@ -222,7 +222,7 @@ def outer_product(
 def canonical_product(product: Factors) -> Expr:
     """Contractions of what summed labels connect, as atoms of one outer product around them."""
     outer = set(product.out)
-    operands, sign = sign_aligned(product.operands)
+    operands, sign = sign_aligned(product.operands, product.out)
     if outer.issuperset([label for _, word in operands for label in word]):
         return outer_product(operands, product.out, product.extents, product.coef.by(sign))
     atoms: list[LabelledExpr] = []
@@ -278,17 +278,29 @@ def _intern_einsum(
 # --- symmetries -----------------------------------------------------------------------------------
 
 
-def sign_aligned(operands: list[LabelledExpr]) -> tuple[list[LabelledExpr], Coef]:
-    """Operands with antisymmetries at one choice of labels each, and the sign that this takes."""
+def sign_aligned(operands: list[LabelledExpr], out: Labels) -> tuple[list[LabelledExpr], Coef]:
+    """Operands with antisymmetries at one choice of labels each, and the sign that this takes.
+
+    Functions have the labels of the result in its order: sin(b - a) is -sin(a - b).
+    """
     if not any(op._antisymmetries for op, _ in operands):
         return operands, ONE
     sign = 1
     seen: dict[int, set[Labels]] = {}
     found = []
+    places = {label: k for k, label in enumerate(out)}
+
+    def place(word: Labels) -> list[int]:
+        return [places.get(label, len(places)) for label in word]
+
     for op, word in operands:
         if op._antisymmetries:
             spelled = seen.setdefault(id(op), set())
             turned = [tuple([word[p] for p in perm]) for perm in op._antisymmetries]
+            if isinstance(op, Apply):
+                first = min(turned, key=place)
+                if place(first) < place(word):
+                    turned, word, sign = [word], first, -sign
             if word not in spelled and (known := spelled.intersection(turned)):
                 word, sign = min(known), -sign
             spelled.add(word)

@@ -89,7 +89,7 @@ def _shift(term: Expr) -> Roll | None:
         return unit
     held = as_padded(term) if isinstance(term, Einsum) else None
     cut = None if held is None else as_strided_view(held.array)
-    if held is None or cut is None:
+    if held is None or cut is None or len(cut.perm) < cut.array.ndim:
         return None
     moved = [(axis, pair) for axis, pair in enumerate(held.widths) if pair != (0, 0)]
     array = view(view(cut.array, cut.perm), held.perm)
