@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
@@ -71,12 +72,17 @@ NEITHER = {
 }
 
 
+def given(e: tc.Expr) -> dict[str, Any]:
+    values = {"t": T, "s": 0.7, "A": np.random.default_rng(3).normal(size=(7, 7))}
+    return {name: values[name] for name in e.variables}
+
+
 @pytest.mark.parametrize("name", SYMMETRIC)
 def test_arrays_that_stay_as_they_are(name: str) -> None:
     e = SYMMETRIC[name]
     assert SWAP in symmetries(e)
     assert e.T is e
-    found = tc.compile(e)(**{k: v for k, v in {"t": T, "s": 0.7}.items() if k in e.variables})
+    found = tc.compile(e)(**given(e))
     np.testing.assert_allclose(found, found.T, rtol=1e-15)
 
 
@@ -85,10 +91,9 @@ def test_arrays_that_change_their_sign(name: str) -> None:
     """What they are multiplied with, where that stays as it is, has no sum."""
     e = ANTISYMMETRIC[name]
     assert SWAP in antisymmetries(e)
-    given = {k: v for k, v in {"t": T, "s": 0.7}.items() if k in e.variables}
-    found = tc.compile(e)(**given)
+    found = tc.compile(e)(**given(e))
     np.testing.assert_allclose(found, -found.T, rtol=1e-15)
-    square = tc.compile(e * e.T)(**given)
+    square = tc.compile(e * e.T)(**given(e))
     np.testing.assert_allclose(square, -(found**2), rtol=1e-14)
 
 
@@ -97,6 +102,42 @@ def test_arrays_that_do_neither(name: str) -> None:
     e = NEITHER[name]
     assert SWAP not in symmetries(e)
     assert SWAP not in antisymmetries(e)
+
+
+@pytest.mark.parametrize("name", [*SYMMETRIC, *ANTISYMMETRIC])
+def test_texts(name: str) -> None:
+    """A minus sign is written by the other order of a difference, in all languages of text."""
+    e = {**SYMMETRIC, **ANTISYMMETRIC}[name]
+    for written in (e, e.T, 2 - 3 * e.T, e.T * A, e.T @ t, tc.grad(tc.sum(A * e), t)):
+        wanted = tc.compile(written)(**given(written))
+        variables = {v.name: v for v in written.variables.values()}
+        for again in (
+            tc.parse(tc.to_text(written), **variables),
+            tc.parse_index(tc.to_index(written), **variables),
+            tc.parse_einsum(tc.to_einsum(written), **variables),
+        ):
+            found = tc.compile(again)(**given(again))
+            np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-12)
+
+
+def test_the_sign_of_an_odd_function_is_the_order_of_a_difference() -> None:
+    e = tc.sin(D)
+    assert -e is e.T
+    assert tc.sum(e + e.T) is tc.sum(tc.zeros(("n", "n")))
+    assert str(e) == "sin(t*vector(1, n)' - vector(1, n)*t')"
+    assert str(e.T) == "sin(vector(1, n)*t' - t*vector(1, n)')"
+
+
+def test_ties_on_a_diagonal_are_written() -> None:
+    """Formulas leave out ties, which are single points, but not those of an entry with itself."""
+    x = tc.var("x", "n")
+    assert str(tc.grad(tc.sum(tc.maximum(x, t)), x)) == "(t < x)"
+    for e in (tc.maximum(t[:, None], t), tc.maximum(D, 0)):
+        gradient = tc.grad(tc.sum(A * e), t)
+        assert "==" in str(gradient)
+        again = tc.parse(str(gradient), t="n", A=("n", "n"))
+        wanted = tc.compile(gradient)(**given(gradient))
+        np.testing.assert_allclose(tc.compile(again)(**given(again)), wanted, rtol=1e-12)
 
 
 def test_a_coupled_oscillator() -> None:

@@ -7,11 +7,12 @@ y and the power of x by y - 1, but for x = y = 0. On paper there is no value at 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import combinations
 
 from ..graph.applications import rewritten
 from ..graph.extents import ONE, Coef
 from ..graph.nodes import Apply, Einsum, Expr, Labels, Var, postorder
-from ..graph.normal import add, einsum, scale
+from ..graph.normal import add, einsum, scale, terms_of
 from ..graph.operators import TABLE
 from ..graph.products import filled, is_zero, numeral, numeric_value, split_coef
 from ..graph.sums import embeds
@@ -197,7 +198,8 @@ def _tie(e: Expr) -> Iterable[Expr | None]:
     for k, (coef, half, *rest) in halves:
         for other, whole, *scaled in wholes:
             alike = scaled[0] == rest[0] and scaled[1] is rest[1]
-            if alike and other == coef.by(Coef(2)) and _at_border(whole, half):
+            border = alike and other == coef.by(Coef(2)) and _at_border(whole, half)
+            if border and not _tie_on_a_diagonal(half):
                 yield add([t for j, t in enumerate(e.args) if j != k])
                 return
 
@@ -214,6 +216,18 @@ def _scaled(term: Expr, name: str) -> Iterator[tuple[Coef, Apply, Labels, Expr]]
             ops, words = [*e.args[:k], *e.args[k + 1 :]], [*e.labels[:k], *e.labels[k + 1 :]]
             rest = einsum(ops, words, e.out, ONE, dict(enumerate(e.extents)))
             yield coef, op, word, rest
+
+
+def _tie_on_a_diagonal(equal: Apply) -> bool:
+    """Do both sides tie wherever two indices are one, as the lesser of s_i and s_j for i = j?"""
+    difference = add([equal.args[0], scale(equal.args[1], Coef(-1))])
+    for one, two in combinations(range(equal.ndim), 2):
+        if equal.shape[one] == equal.shape[two]:
+            word = [one if axis == two else axis for axis in range(equal.ndim)]
+            terms = [einsum([t], [word], sorted({*word})) for t in terms_of(difference)]
+            if is_zero(add(terms)):
+                return True
+    return False
 
 
 def _at_border(less: Expr, equal: Expr) -> bool:

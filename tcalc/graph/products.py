@@ -237,7 +237,9 @@ def canonical_product(product: Factors) -> Expr:
 def permuted(e: Expr, perm: Sequence[int]) -> Expr:
     """Axis k of the result is axis perm[k] of e."""
     atoms, out, extents, coef = atoms_of(e)
-    return outer_product(atoms, tuple([out[axis] for axis in perm]), extents, coef)
+    out = tuple([out[axis] for axis in perm])
+    atoms, sign = sign_aligned(atoms, out)
+    return outer_product(atoms, out, extents, coef.by(sign))
 
 
 def with_coef(e: Expr, coef: Coef) -> Expr:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any
 
-from ...graph.extents import ONE, Coef, Extent, Shape, inverse_extent, size_of
+from ...graph.extents import ONE, Coef, Extent, Shape, inverse_extent, number, size_of
 from ...graph.nodes import Apply, Einsum, Expr, Labels
 from ...graph.normal import einsum
 from ...ops.powers import whole_power
@@ -150,6 +150,20 @@ def with_counts(product: Factors, count_of: Callable[[Expr], Coef | None]) -> Fa
             for _ in range(abs(power)):
                 coef = _cancelled(coef.by(count if power > 0 else count.inverse()))
     return product if coef is product.coef else product._replace(coef=coef)
+
+
+def without_minus(product: Factors, named: Collection[int]) -> Factors:
+    """The product with the other order of a difference in place of a minus sign.
+
+    -sin(a - b) is sin(b - a), where the function has no name in the formula.
+    """
+    for k, (arg, word, power) in enumerate(product.powers):
+        odd = isinstance(arg, Apply) and arg._antisymmetries and power % 2
+        if odd and product.coef.value < 0 and id(arg) not in named:
+            turned = tuple([word[p] for p in arg._antisymmetries[0]])
+            powers = (*product.powers[:k], (arg, turned, power), *product.powers[k + 1 :])
+            return product._replace(coef=product.coef.by(number(-1)), powers=powers)
+    return product
 
 
 def _cancelled(coef: Coef) -> Coef:

@@ -18,7 +18,7 @@ from .abbreviations import abbreviation, spread_of
 from .calls import call_parameters, whole_call
 from .comparisons import sides
 from .einsum_forms import merged, named, opened, ordered
-from .factors import Factors, OpenedProducts, is_quotient, with_counts
+from .factors import Factors, OpenedProducts, is_quotient, with_counts, without_minus
 from .forms import Forms
 from .indexed import indexed
 from .loops import Names, loop_of, repeated
@@ -253,7 +253,8 @@ class FormulaLayout:
         closed, count = self.replaced | self.known, len(self.replaced)
         opens = self.style.quotients
         product = self.products.of(node, lambda e: opens and id(e) not in closed, count)
-        return with_counts(product, lambda e: self.forms[id(e)].entries)
+        product = with_counts(product, lambda e: self.forms[id(e)].entries)
+        return without_minus(product, closed)
 
     def product(self, node: Einsum) -> NodeForm:
         found = (self.matrix and self.indexed(node)) or self.as_product(node) or self.einsum(node)
