@@ -155,8 +155,8 @@ def with_counts(product: Factors, count_of: Callable[[Expr], Coef | None]) -> Fa
 def without_minus(product: Factors, named: Collection[int]) -> Factors:
     """The product with the other order of a difference in place of a minus sign.
 
-    -sin(a - b) is sin(b - a), where the function has no name in the formula and no factor of as many
-    axes beside it, which may have the difference as it is.
+    -sin(a - b) is sin(b - a), where the function has no name in the formula, and no factor of as
+    many axes beside it, which may have the difference as it is.
     """
     if len([word for _, word, _ in product.powers if len(word) > 1]) > 1:
         return product
