@@ -49,19 +49,18 @@ static void symmetric_square(const real *x, long xr, long xc, real *out, long n,
 {
     if (n <= 0)
         return;
-    double work = (double)n * n * k;
-    long threads = work > FEW && threads_of_blas ? threads_of_blas() : 1;
-    if (work <= FEW)
+    multiplied all = {1, x, xr, xc, x, xc, xr, 0, out, n, n, k, n, 0, 0, 0};
+    if ((double)n * n * k <= FEW)
         multiply_panels(1, x, xr, xc, x, xc, xr, 0, out, n, n, k, 0, 0);
-    else if (by_terms((multiplied){1, x, xr, xc, x, xc, xr, 0, out, n, n, k, n, 0, 0, 0}, 1))
-        ;
-    else if (threads < 2)
-        square_alone(x, xr, xc, out, n, n, k);
-    else {
-        /* more than threads for whoever is done first, where none has few rows */
+    else if (!by_terms(all, 1)) {
+        /* more parts than threads for whoever is done first, where none has few rows */
+        long threads = threads_of_blas ? threads_of_blas() : 1;
         long turns = smaller(4, n / (4 * BROAD * threads));
         squared f = {x, xr, xc, out, n, k, threads * larger(1, turns)};
-        spread_parts(part_of_square, (char *[]){(char *)&f}, f.parts, threads, 1);
+        if (threads < 2)
+            square_alone(x, xr, xc, out, n, n, k);
+        else
+            spread_parts(part_of_square, (char *[]){(char *)&f}, f.parts, threads, 1);
     }
     mirrored(out, n, n);
 }
