@@ -145,6 +145,9 @@ class BackEnd(NamedTuple):
         process may.
     device : bool
         Does it take arrays of a device, too?
+    refuses : bool
+        Does a call raise a StepError where a matrix is not positive definite that should be? Then
+        plans may presume it, and others are made where they are wrong.
     remark : callable, optional
         What a reader of a plan should know of how it is run here; empty: nothing.
     wait : callable, optional
@@ -165,6 +168,7 @@ class BackEnd(NamedTuple):
     machine: Machine
     memory: Callable[[], int | None] = lambda: None
     device: bool = False
+    refuses: bool = False
     remark: Callable[[Plan], str] = lambda plan: ""
     wait: Callable[[float | None], bool] = lambda seconds: True
     bind_lent: Bind | None = None

@@ -12,13 +12,18 @@ from collections.abc import Sequence
 from itertools import permutations
 from typing import Any
 
+import numpy as np
+
 from ..support.limits import spend
 from .extents import Shape
-from .nodes import Expr, Labels, Permutation, Var
+from .nodes import Const, Expr, Labels, Permutation, Var
 from .properties import subspace
 
 MAX_LEAVES = 64
 MAX_GROUP = 120
+#: Rows from which a matrix of numbers is one of a diagonal, or symmetric, by its entries: with
+#: fewer it may be so by chance, beside others of its kind that are not.
+WHOLE = 8
 
 Colours = list[int]
 
@@ -52,11 +57,28 @@ def closure(generators: Sequence[Permutation]) -> tuple[Permutation, ...]:
     return tuple(sorted(group - {identity}))
 
 
-def variable_symmetries(variable: Var) -> tuple[Permutation, ...]:
-    if subspace(variable.properties).transposed:
-        n = variable.ndim
-        return ((*range(n - 2), n - 1, n - 2),)
-    return ()
+def leaf_symmetries(e: Var | Const) -> tuple[Permutation, ...]:
+    """Those that a variable is declared to have, or of numbers those in the outermost axes."""
+    n, found = e.ndim, []
+    for i, j in dict.fromkeys([(n - 2, n - 1), (0, 1)]):
+        if isinstance(e, Const):
+            holds = n >= 2 and is_mirrored(e.value, i, j)
+        else:
+            holds = j == n - 1 and subspace(e.properties).transposed
+        if holds:
+            found.append((*range(i), j, i, *range(j + 1, n)))
+    return closure(found)
+
+
+def is_mirrored(array: np.ndarray, i: int, j: int) -> bool:
+    """Is an array the same with two axes in each other's place, and not by their size alone?"""
+    n = array.shape[i]
+    if array.shape[j] != n or n < WHOLE:
+        return False
+    turned, edge = array.swapaxes(i, j), [slice(None)] * array.ndim
+    edge[i] = slice(1)
+    first = tuple(edge)
+    return np.array_equal(array[first], turned[first]) and np.array_equal(array, turned)
 
 
 class CanonicalLabelling:

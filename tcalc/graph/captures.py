@@ -17,9 +17,10 @@ import numpy as np
 
 from ..support.digests import blake2b
 from ..support.errors import TraceError
+from .canonical import is_mirrored
 from .nodes import Expr, Var, intern
 from .products import permuted
-from .properties import INTEGERS
+from .properties import INTEGERS, SYMMETRIC
 from .variables import by_diagonal
 
 #: Begins the names of variables that stand for arrays: no name that users can give does.
@@ -41,6 +42,8 @@ class Captures:
         self.arrays: dict[Var, np.ndarray] = {}
         #: By the id of what an array was read from: that object, and the variable now.
         self._known: dict[int, tuple[Any, Var]] = {}
+        #: By the id of what an array was read from: that object, and the array with moved axes.
+        self._moved: dict[int, tuple[Any, np.ndarray]] = {}
         #: Variables by where the entries of their arrays lie.
         self._lying: dict[tuple[Any, ...], Var] = {}
         #: Arrays that are not copied, with some of their entries.
@@ -63,17 +66,38 @@ class Captures:
             _, known = self._known[id(value)]
             if self.arrays[known] is array or _same(self.arrays[known], array):
                 return known
-        kind, properties = ("k", INTEGERS) if array.dtype.kind in "iu" else ("c", ())
+        kind, properties = ("k", INTEGERS) if array.dtype.kind in "iu" else ("c", _symmetry(array))
         v: Var = intern(Var, (f"{MARK}{kind}{len(self.arrays)}", array.shape, properties))
         self.arrays[v] = self._kept(value, array)
         self._known[id(value)] = value, v
         return v
 
     def read(self, value: object, array: np.ndarray) -> Expr:
-        """What stands for an array: its variable, that of its transpose, or of its diagonal."""
-        if array.ndim != 2 or array.dtype.kind != "f":
+        """What stands for an array: its variable, that of its transpose, or of its diagonal.
+
+        Of symmetric matrices in the first two axes it is that of the array with them in the last.
+        """
+        if array.ndim < 2 or array.dtype.kind != "f":
             return self.held(value, array)
-        return by_diagonal(array, partial(self._turned, value))
+        if array.ndim == 2:
+            return by_diagonal(array, partial(self._turned, value))
+        matrices = self._matrices(value, array)
+        if matrices is None:
+            return self.held(value, array)
+        back = (array.ndim - 2, array.ndim - 1, *range(array.ndim - 2))
+        return permuted(self.held(value, matrices), back)
+
+    def _matrices(self, value: object, array: np.ndarray) -> np.ndarray | None:
+        """Symmetric matrices in the first two axes, in the last two; None where there are none."""
+        there = np.moveaxis(array, (0, 1), (-2, -1))
+        _, known = self._moved.get(id(value), (None, None))
+        if known is not None and _same(known, there):
+            return known
+        if not is_mirrored(array, 0, 1) or _symmetry(array):
+            return None
+        found = np.ascontiguousarray(there)
+        self._moved[id(value)] = value, found
+        return found
 
     def _turned(self, value: object, array: np.ndarray) -> Expr:
         """The variable of a matrix, or of its transpose where that is what lies row by row."""
@@ -121,6 +145,11 @@ class Captures:
         if v not in self.arrays:
             self.arrays[v] = np.stack([self.arrays[row] for row in rows])
         return v
+
+
+def _symmetry(array: np.ndarray) -> tuple[str, ...]:
+    """The property of symmetric matrices in the last two axes, where they are."""
+    return SYMMETRIC if array.ndim >= 2 and is_mirrored(array, -2, -1) else ()
 
 
 def _place(array: np.ndarray) -> tuple[Any, ...]:

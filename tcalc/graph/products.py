@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from .canonical import CanonicalLabelling, axis_symmetries, closure, least, variable_symmetries
+from .canonical import CanonicalLabelling, axis_symmetries, closure, leaf_symmetries, least
 from .extents import ONE, Coef, Extent, Shape, number
 from .factors import Factors, LabelledExpr, components, factors_of, inlined, selects
-from .nodes import Apply, Einsum, Expr, Labels, Part, Permutation, Var, intern
+from .nodes import Apply, Const, Einsum, Expr, Labels, Part, Permutation, Var, intern
 from .operators import Loop
 
 #: How many operands products in a product are opened to, to see how it is symmetric.
@@ -374,15 +374,15 @@ def _state_symmetries(e: Part) -> tuple[Permutation, ...]:
         return ()
     step = whole.op.iteration(whole.params, ())
     lead = e.ndim - (state := step.states[e.index % step.results]).ndim
-    turned = variable_symmetries(state)
+    turned = leaf_symmetries(state)
     return tuple([(*range(lead), *[lead + axis for axis in perm]) for perm in turned])
 
 
 def _symmetries(e: Expr) -> tuple[Permutation, ...]:
     if e.ndim < 2:
         return ()
-    if isinstance(e, Var):
-        return variable_symmetries(e)
+    if isinstance(e, Var | Const):
+        return leaf_symmetries(e)
     if isinstance(e, Part):
         return _state_symmetries(e)
     if not isinstance(e, Einsum):

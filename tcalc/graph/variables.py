@@ -14,14 +14,12 @@ from ..support.limits import for_text
 from ..support.misspelt import closest_name
 from ..support.whole_numbers import clipped_repr, whole_number
 from .bound_variables import readable
+from .canonical import WHOLE
 from .extents import ONE, Extent, Shape, affine_extent, show_shape
 from .factors import LabelledExpr
 from .nodes import Const, Expr, Var, dimensions, intern
 from .products import outer_product
 from .properties import PROPERTIES, with_implied
-
-#: Rows from which a matrix of a diagonal is one by its entries.
-WHOLE = 8
 
 
 def var(name: str, shape: Extent | Iterable[Extent] = (), **properties: bool) -> Var:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..graph.bound_variables import PREFIX, shown
+from ..graph.captures import is_captured
 from ..graph.declarations import declared
 from ..graph.extents import Shape, extent_names, extent_of, show_shape, solved_for
 from ..graph.nodes import Expr, Var
@@ -37,7 +38,8 @@ class Declared(NamedTuple):
 
     @staticmethod
     def of(variable: Var, dimensions: Collection[str] = ()) -> Declared:
-        rows = tuple(checked_properties(variable.properties))
+        known = is_captured(variable)  # its properties are those that its array was seen to have
+        rows = () if known else tuple(checked_properties(variable.properties))
         counts = variable.integral and not variable.ndim and variable.name in dimensions
         return Declared(variable.name, variable.shape, rows, variable.integral, counts)
 

@@ -14,6 +14,8 @@ from ..support.errors import MemoryLimitError
 
 #: Entries that are made for one program: of arguments that lie otherwise each time there is no end.
 MAX_ENTRIES = 2
+#: Calls in which what a plan presumes is wrong, and was never right, until nothing is presumed.
+DOUBTS = 3
 
 
 class Bound:
@@ -32,6 +34,9 @@ class Bound:
         Whether it is for one call: another one is made for those that follow.
     known : dict
         What its plan has in common with that one's (`Known`).
+    presumes : bool
+        Whether its plan presumes what factorisations in it find out: where they fail, `otherwise`
+        runs, which presumes nothing.
     """
 
     def __init__(
@@ -42,9 +47,13 @@ class Bound:
         held: list[Array],
         once: bool = False,
         known: Known | None = None,
+        presumes: bool = False,
     ) -> None:
         self.program, self.take, self.dtype, self.held = program, take, dtype, held
         self.once, self.known = once, known or {}
+        self.presumes = presumes
+        self.otherwise: Bound | None = None
+        self._right, self._wrong = False, 0
         self._calls = self._entries = 0
 
     def entry(self, given: Sequence[Given], unread: Sequence[Given]) -> Entry | None:
@@ -69,11 +78,19 @@ class Bound:
         """The results, given the arguments that are not held."""
         try:
             if self.take is None:
-                return self.program(arrays + self.held)
-            given = [in_dtype(a, self.dtype) for a in arrays] + self.held
-            return self.program([given[k] for k in self.take])
+                results = self.program(arrays + self.held)
+            else:
+                given = [in_dtype(a, self.dtype) for a in arrays] + self.held
+                results = self.program([given[k] for k in self.take])
         except MemoryError as error:
             raise MemoryLimitError(f"the memory of this process is used up: {error}") from error
+        self._right = True
+        return results
+
+    def wrong(self) -> bool:
+        """What it presumes was wrong in this call; was it so several times, and right never?"""
+        self._wrong += 1
+        return self._wrong >= DOUBTS and not self._right
 
 
 def in_dtype(a: Array, dtype: np.dtype[Any]) -> Array:

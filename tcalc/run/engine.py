@@ -5,23 +5,17 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
-from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from ..backends.interface import BackEnd, Entry, Given
-from ..calculus.respelling import respelled
 from ..graph.extents import NOMINAL
 from ..graph.nodes import Const, Derivative, Expr, dimensions, postorder, variables
 from ..graph.subspaces import projected
 from ..graph.variables import checked_extent
 from ..plan.failures import StepError, explained
-from ..plan.lowering.candidates import chosen, plan_as_spelled
-from ..plan.lowering.make import make_plan
 from ..plan.lowering.memo import Known
-from ..plan.schedule.memory import allowed, check_fits
 from ..plan.steps import Plan
 from ..support.arrays import Array
 from ..support.collector import resting_collector
@@ -40,7 +34,7 @@ from .binding import (
     to_array,
 )
 from .bound import Bound, in_dtype
-from .limits import within
+from .plans import Plans
 from .roots import first_of, value_of, values_of
 
 _MAX_PROGRAMS, _MAX_ENTRIES, _DOUBLE, _SINGLE = 64, 4, np.dtype(np.float64), np.dtype(np.float32)
@@ -64,7 +58,7 @@ class Engine:
         lent: bool = False,
         ordered: bool = False,
     ) -> None:
-        self.backend, self.limit, self.lent, self.ordered = backend, limit, lent, ordered
+        self.backend, self.lent = backend, lent
         named = dimensions(roots)
         self.variables = {name: Declared.of(v, named) for name, v in variables(roots).items()}
         values = list(map(first_of, roots))
@@ -90,6 +84,7 @@ class Engine:
         self.held_key: list[Any] = []
         self.unread: dict[str, Any] = {}
         self.given = self.needed
+        self.plans = Plans(backend, limit, lent, ordered, read)
         self.programs: dict[Any, Bound] = {}
         #: Of calls that need nothing of Python, the last ones that were made first.
         self.entries: list[Entry] = []
@@ -117,6 +112,7 @@ class Engine:
                 self.held_key.append(entry)
             if not is_weak(value):
                 self.data[name] = array
+        self.plans.fixed = self.data
         self.given = [d for d in self.needed if d.name not in self.data]
         self.needed = [*self.given, *[read[name] for name in self.data if name in read]]
         self.checked = [(k, d) for k, d in enumerate(self.given) if d.name in checked]
@@ -150,15 +146,42 @@ class Engine:
             bound = self._bind(roots, key, arrays + self.held, self._unused(values))
         for k, declared in self.checked:
             check_properties(arrays[k], declared)
+        known: Bound | None = bound
         try:
             results = bound.run(arrays)
         except StepError as error:
-            raise self._explained(error, roots, {**self.data, **values}) from error.__cause__
+            results, known = self._otherwise(bound, error, roots, key, arrays, values), None
         for k, slot in self.projections:
             results[k] = projected(results[k], slot, owned=True)
-        if bound.program.entries is not None and not bound.once:
-            self._enter(bound, values)
+        if known is not None and known.program.entries is not None and not known.once:
+            self._enter(known, values)
         return results
+
+    def _otherwise(
+        self,
+        bound: Bound,
+        error: StepError,
+        roots: Roots,
+        key: list[Any],
+        arrays: list[Array],
+        values: Values,
+    ) -> list[Any]:
+        """The results of a plan that presumes nothing, if `bound`'s did, whose error this is.
+
+        It takes the place of that one where that one has never been right.
+        """
+        if bound.presumes:
+            with self.lock:
+                if bound.otherwise is None:
+                    given = arrays + self.held
+                    bound.otherwise = self._made(roots, key, given, [], presuming=False)
+                if bound.wrong():
+                    self.programs[tuple(key)] = bound.otherwise
+            try:
+                return bound.otherwise.run(arrays)
+            except StepError as again:
+                error = again
+        raise self._explained(error, roots, {**self.data, **values}) from error.__cause__
 
     def _enter(self, bound: Bound, values: Values) -> None:
         """Have further calls like this one made by an entry, if all that they do is the program."""
@@ -201,6 +224,25 @@ class Engine:
     @resting_collector()
     def _bind(self, roots: Roots, key: list[Any], arrays: list[Array], unused: list[str]) -> Bound:
         """The program for these extents and dtypes, made now and kept."""
+        with self.lock:
+            found = self.programs.get(tuple(key))
+            if found is None or found.once:
+                if found is None and len(self.programs) >= _MAX_PROGRAMS:
+                    self.programs.pop(next(iter(self.programs)))
+                found = self._made(roots, key, arrays, unused, found)
+                self.programs[tuple(key)] = found
+            return found
+
+    def _made(
+        self,
+        roots: Roots,
+        key: list[Any],
+        arrays: list[Array],
+        unused: list[str],
+        before: Bound | None = None,
+        presuming: bool = True,
+    ) -> Bound:
+        """A program for these extents and dtypes, which follows one for a single call."""
         dims = ExtentBinding()
         for declared, array in zip(self.needed, arrays, strict=True):
             dims.bind_array(declared, array)
@@ -212,59 +254,41 @@ class Engine:
         dtype = self._dtype(key, arrays)
         if not self.backend.device:
             _refuse_device(self.needed, arrays)
-        with self.lock:
-            found = self.programs.get(tuple(key))
-            if found is not None and not found.once:
-                return found
-            sparse = {
-                d.name: held_entries(a)
-                for d, a in zip(self.needed, arrays, strict=True)
-                if is_sparse(a)
-            }
-            bind = (self.backend.bind_lent if self.lent else None) or self.backend.bind
-            plan = None
-            known: Known = {} if found is None else found.known
-            if found is None and self.backend.once is not None and not sparse:
-                dims.require(dimensions(list(map(first_of, roots))), self.variables, unused)
-                plan = self._plan_of_one_call(roots, dims, known, dtype.itemsize)
-                bind = bind if plan is None else self.backend.once
-            once = plan is not None
-            if plan is None:
-                values = list(map(value_of, roots)) if sparse else self._chosen(roots, dims, known)
-                dims.require(dimensions(values), self.variables, unused)
-                plan = self._plan(roots, values, dims, known, dtype.itemsize, sparse=sparse)
-                check_fits(plan, self.limit, self._memory())
-            program = bind(plan, dtype)
-            place = {d.name: k for k, d in enumerate(self.needed)}
-            take: list[int] | None = [place[name] for name in plan.inputs]
-            kinds = {a.dtype for d, a in zip(self.needed, arrays, strict=True) if not d.integer}
-            if kinds <= {dtype} and take == list(range(len(arrays))):
-                take = None
-            if found is None and len(self.programs) >= _MAX_PROGRAMS:
-                self.programs.pop(next(iter(self.programs)))
-            held = [in_dtype(a, dtype) for a in self.held]
-            found = Bound(program, take, dtype, held, once, known if once else {})
-            self.programs[tuple(key)] = found
-        return found
-
-    def _plan_of_one_call(
-        self, roots: Roots, dims: ExtentBinding, known: Known, itemsize: int
-    ) -> Plan | None:
-        """A plan of values as they were found first; None where finding the best is worth it."""
-        derivatives = [root for root in roots if isinstance(root, Derivative)]
-        if not derivatives:
-            return None
-        several = any(root.ways for root in derivatives)
-        given = dims.sizes, itemsize, self.data, self.lent, self.ordered, self.backend.machine
-        plan = plan_as_spelled(list(map(first_of, roots)), *given, known, several)
-        most = allowed(self.limit, self._memory())
-        return None if most is not None and plan is not None and plan.peak_bytes > most else plan
+        sparse = {
+            d.name: held_entries(a)
+            for d, a in zip(self.needed, arrays, strict=True)
+            if is_sparse(a)
+        }
+        bind = (self.backend.bind_lent if self.lent else None) or self.backend.bind
+        plan, presumes = None, False
+        known: Known = {} if before is None else before.known
+        if before is None and self.backend.once is not None and not sparse and presuming:
+            dims.require(dimensions(list(map(first_of, roots))), self.variables, unused)
+            plan = self.plans.of_one_call(roots, dims.sizes, known, dtype.itemsize)
+            bind = bind if plan is None else self.backend.once
+        once = plan is not None
+        if plan is None:
+            found = self.plans.chosen(roots, dims.sizes, known) if not sparse else None
+            values = list(map(value_of, roots)) if found is None else found
+            dims.require(dimensions(values), self.variables, unused)
+            plan, presumes = self.plans.best(
+                roots, values, dims.sizes, known, dtype.itemsize, sparse=sparse, presuming=presuming
+            )
+            self.plans.check_fits(plan)
+        program = bind(plan, dtype)
+        place = {d.name: k for k, d in enumerate(self.needed)}
+        take: list[int] | None = [place[name] for name in plan.inputs]
+        kinds = {a.dtype for d, a in zip(self.needed, arrays, strict=True) if not d.integer}
+        if kinds <= {dtype} and take == list(range(len(arrays))):
+            take = None
+        held = [in_dtype(a, dtype) for a in self.held]
+        return Bound(program, take, dtype, held, once, known if once else {}, presumes)
 
     def _explained(self, error: StepError, roots: Roots, values: Values) -> LinAlgError:
         """The error with the expression that it is about."""
         given = {**self.sizes(values), **values}
         computed = [c for root in roots for c in (*values_of(root), first_of(root))]
-        options = self.backend, self.limit, False
+        options = self.backend, self.plans.limit, False
         return explained(error, computed, roots, lambda e: Engine([e], *options).run([e], given))
 
     def sizes(self, values: Values) -> dict[str, int]:
@@ -286,40 +310,13 @@ class Engine:
             kinds = {kind for kind in others if isinstance(kind, np.dtype) and kind.kind == "f"}
         return _SINGLE if kinds == {_SINGLE} else _DOUBLE
 
-    def _chosen(self, roots: Roots, dims: ExtentBinding, known: Known | None = None) -> list[Expr]:
-        """The values of the roots; of a derivative's candidates the cheapest at these sizes."""
-        names, sized = {d.name for d in self.needed}, dims.sizes.keys()
-
-        def usable(*values: Expr) -> bool:
-            return names >= variables(values).keys() and sized >= set(dimensions(values))
-
-        options = list(map(values_of, roots))
-        if not usable(*chain.from_iterable(options)):
-            pairs = zip(options, roots, strict=True)
-            options = [list(filter(usable, values)) or [first_of(r)] for values, r in pairs]
-        first = [values[0] for values in options]
-        complete = sized >= set(dimensions(first))  # else others say what is missing
-        return chosen(options, dims.sizes, self.backend.machine, known) if complete else first
-
-    def _respelled(
-        self, roots: Roots, dims: ExtentBinding, known: Known, checkpoints: bool = False
-    ) -> list[Expr] | None:
-        """The values of the roots by derivatives of functions that are spelled otherwise."""
-        choose = partial(chosen, sizes=dims.sizes, machine=self.backend.machine, known=known)
-        found = respelled(roots, dims.sizes, choose, checkpoints)
-        read = variables(found or []).keys()
-        return found if {d.name for d in self.needed} >= read else None
-
     def read(self, roots: Roots) -> list[str]:
         """The dimensions whose extents are needed to compute the roots."""
         return dimensions(list(map(value_of, roots)))
 
     def options(self, roots: Roots, dims: ExtentBinding) -> list[list[Expr]]:
         """What may be computed for the roots: the cheapest at these sizes, then other ways."""
-        values = list(map(values_of, roots))
-        most = max([len(ways) for ways in values], default=0)
-        others = [[ways[min(k, len(ways) - 1)] for ways in values] for k in range(most)]
-        return [self._chosen(roots, dims), *others]
+        return self.plans.options(roots, dims.sizes)
 
     def extents(self, data: Values) -> ExtentBinding:
         """The extents of data that are known to be of variables and dimensions."""
@@ -338,35 +335,11 @@ class Engine:
         dims.sizes.update(dict.fromkeys(free, NOMINAL))
         note = f"assuming {', '.join(f'{name} = {NOMINAL}' for name in free)}" if free else ""
         known: Known = {}
-        plan = self._plan(roots, self._chosen(roots, dims, known), dims, known, note=note)
+        values = self.plans.chosen(roots, dims.sizes, known)
+        plan, _ = self.plans.best(roots, values, dims.sizes, known, note=note)
         remark = self.backend.remark(plan)
         notes = [text for text in (plan.note, remark) if text]
         return replace(plan, note="; ".join(notes)) if remark else plan
-
-    def _plan(
-        self,
-        roots: Roots,
-        values: Roots,
-        dims: ExtentBinding,
-        known: Known,
-        itemsize: int = 8,
-        note: str = "",
-        sparse: Mapping[str, int] | None = None,
-    ) -> Plan:
-        others = partial(self._respelled, roots, dims, known)
-        given = self.data, True, self.lent, self.backend.machine, sparse
-        planned = partial(make_plan, ordered=self.ordered)
-        plan = planned(values, dims.sizes, itemsize, note, *given, others, known=known)
-        return within(
-            plan,
-            allowed(self.limit, self._memory()),
-            partial(self._respelled, roots, dims, known, checkpoints=True),
-            lambda saving: planned(saving, dims.sizes, itemsize, note, *given),
-        )
-
-    def _memory(self) -> int | None:
-        """Bytes that there are where it runs; None for what this process may have."""
-        return self.backend.machine.memory or self.backend.memory()
 
 
 def _refuse_device(variables: Sequence[Declared], arrays: Sequence[Array]) -> None:

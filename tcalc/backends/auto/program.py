@@ -61,5 +61,10 @@ def _wait(seconds: float | None) -> bool:
 
 
 BACKEND = BackEnd(
-    FromNumpyToC, available=lambda: None, machine=NUMPY.machine, wait=_wait, once=NUMPY.bind
+    FromNumpyToC,
+    available=lambda: None,
+    machine=NUMPY.machine,
+    refuses=NUMPY.refuses,
+    wait=_wait,
+    once=NUMPY.bind,
 )

@@ -201,4 +201,4 @@ class CompiledRuns:
         return [*runs, *part.after]
 
 
-BACKEND = BackEnd(bind, available, MACHINE)
+BACKEND = BackEnd(bind, available, MACHINE, refuses=True)

@@ -82,4 +82,4 @@ class Units:
         return []
 
 
-BACKEND = BackEnd(bind, available=lambda: None, machine=MACHINE)
+BACKEND = BackEnd(bind, available=lambda: None, machine=MACHINE, refuses=True)
