@@ -192,11 +192,12 @@ def _of_sum(e: Add, positive: bool, depth: int) -> Shifted | None:
     parts = [shifted(term, False, depth - 1) for term in e.args]
     if not any(parts):
         return None
-    terms: list[Shifted] = []
-    for part, term in zip(parts, e.args, strict=True):
-        if part is None and not is_number(term):
-            return None
-        terms.append(_of_number(term) if part is None else part.joined())
+    terms = [part.joined() for part in parts if part is not None]
+    others = [term for part, term in zip(parts, e.args, strict=True) if part is None]
+    terms += [_of_number(term) for term in others if is_number(term)]
+    plain = [term for term in others if not is_number(term)]
+    if plain:
+        terms.append(Shifted(numeral(0, e.shape), add(plain)))
     tops = [t.exponent for t in terms if not (positive and _is_negative(t.weight))]
     if not tops or all(map(is_number, tops)):
         return None

@@ -218,14 +218,17 @@ def _by_pairs(exponent: Expr, total: Expr, k: int, count: int) -> Expr | None:
     rest = add([exponent, scale(total, Coef(k))])
     if total.op is TABLE["logcosh"]:
         return _with(rest, [sech(total.args[0])] * k)
+    options: dict[int, tuple[Expr, list[Expr]]] = {}  # by how many terms are left
     for j in range(k + 1):
         taken = [(arm, n) for arm, n in zip(_arms(total), (k - j, j), strict=False) if n]
         gone = [scale(a, Coef(-n)) for (a, _), n in taken if a is not None]
         if taken and len(gone) < count:
             left = add([rest, *gone])
-            if (0 if is_zero(left) else len(terms_of(left))) + 1 + len(gone) <= count:
-                return _with(left, [sigmoid(share) for (_, share), n in taken for _ in range(n)])
-    return None
+            terms = 0 if is_zero(left) else len(terms_of(left))
+            if terms + 1 + len(gone) <= count:
+                shares = [sigmoid(share) for (_, share), n in taken for _ in range(n)]
+                options.setdefault(terms, (left, shares))
+    return _with(*options[min(options)]) if options else None
 
 
 def _arms(total: Apply) -> list[tuple[Expr | None, Expr]]:
