@@ -131,3 +131,23 @@ def test_wrong_shapes_are_told() -> None:
         slope(x, x)
     with pytest.raises(TypeError, match="derivative of odd"):
         tc.elementwise("odd", np.sin, 3)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        {"latex": r"\frac{1}{2}{0}"},
+        {"latex": r"\operatorname{sn}({0})"},
+        {"latex": "{0"},
+        {"code": {"c": "sin({1})"}},
+        {"code": {"c": "({ double t = {0}; sin(t); })"}},
+        {"code": {"numpy": "np.sin({0!r})"}},
+        {"code": {"numpy": "np.sin({0:3})"}},
+        {"code": {"numpy": "np.sin({})"}},
+    ],
+)
+def test_texts_with_other_fields_than_operands_are_refused(texts: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"filled: in .* braces other than of \{0\} are doubled"):
+        tc.elementwise("filled", np.sin, lambda a: tc.cos(a), **texts)
+    with pytest.raises(TypeError, match="texts by the names of languages"):
+        tc.elementwise("filled", np.sin, lambda a: tc.cos(a), code={"c": 3})  # type: ignore[dict-item]

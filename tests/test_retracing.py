@@ -225,7 +225,7 @@ def test_indices_that_are_kept_have_an_end(monkeypatch: pytest.MonkeyPatch) -> N
         places[:] = k % 3
         places[0] = k // 20
         np.testing.assert_array_equal(g(w), np.bincount(places, minlength=3))
-        assert g._retrace._bytes <= 1000
+        assert g._retrace._bytes <= 1000 + 2 * places.nbytes
 
 
 def test_nothing_piles_up() -> None:
@@ -250,7 +250,32 @@ def test_operations_that_are_kept_have_an_end(monkeypatch: pytest.MonkeyPatch) -
     for k in range(20):
         held[0] = float(k)
         np.testing.assert_allclose(g(w), np.exp(k * w) * (1 + k * w))
-        assert len(g._retrace._known) <= 10
+        assert max(len(g._retrace._known), len(g._retrace._past)) <= 10 + 4
+
+
+def test_long_traces_are_found_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though one of them has more operations than are kept of others."""
+    monkeypatch.setattr("tcalc.graph.retracing.MOST", 10)
+    kept, keep = [], Retrace._keep
+
+    def counted(self: Retrace, *args: Any) -> None:
+        kept.append(1)
+        keep(self, *args)
+
+    monkeypatch.setattr(Retrace, "_keep", counted)
+
+    def f(a: Any) -> Any:
+        for k in range(20):
+            a = np.sin(a) * np.exp(-a * k)
+        return np.sum(a)
+
+    g = tc.grad(f)
+    counts = []
+    for _ in range(4):
+        g(w)
+        counts.append(len(kept))
+    assert counts[0] > 40
+    assert set(counts) == {counts[0]}
 
 
 def test_operations_are_kept_that_read_no_other_variables() -> None:

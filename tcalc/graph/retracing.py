@@ -20,8 +20,9 @@ from .arraylike import OPEN, Operation
 from .captures import captured, current
 from .nodes import Expr, Var, postorder
 
-#: Operations of a function that are kept, and nodes and bytes for each; of more, they begin anew.
-MOST, NODES, BYTES = 1 << 14, 8, 1 << 12
+#: Operations of a function that are kept, and nodes and bytes for each, beside those of the last
+#: trace; of one trace so many times as many.
+MOST, NODES, BYTES, LONG = 1 << 14, 8, 1 << 12, 16
 #: Bytes of an array of whole numbers or of truths, by whose entries operations are kept.
 LARGEST = 1 << 16
 
@@ -59,16 +60,26 @@ class _Kept(NamedTuple):
     inputs: Sequence[_Input]
     result: Any
 
+    @property
+    def bytes(self) -> int:
+        return sum([each.array.nbytes for each in self.inputs])
+
 
 class Retrace:
     """The operations of one function, kept while it is open."""
 
     def __init__(self) -> None:
         self._known: dict[Any, _Kept] = {}
+        #: Those that were kept before, until one of them is asked for or there are too many again.
+        self._past: dict[Any, _Kept] = {}
         self._names: dict[Expr, frozenset[str]] = {}
         self._bytes = 0
 
     def __enter__(self) -> None:
+        if self._full():
+            self._past, self._known = self._known, {}
+            self._names.clear()
+            self._bytes = 0
         self._before = getattr(OPEN, "retrace", None)
         OPEN.retrace = self
 
@@ -98,6 +109,9 @@ class Retrace:
             return operation(*args, **options)
         key = tuple(known)
         found = self._known.get(key)
+        if found is None and key in self._past:
+            found = self._known[key] = self._past.pop(key)
+            self._bytes += found.bytes
         if found is not None and _captured_again(found.inputs, operands.data):
             return found.result
         try:
@@ -110,16 +124,20 @@ class Retrace:
     def _keep(self, key: Any, operands: _Operands, result: Any) -> None:
         """Keep what is made of expressions that read the operands alone, and captured data."""
         found = result if type(result) is tuple else (result,)
+        if self._full(LONG):
+            return
         if all(isinstance(e, Expr) for e in found):
             more = self._variables(found) - self._variables(operands.expressions)
             inputs = [each for each in _inputs(operands.data) if each.variable.name in more]
             if len(inputs) == len(more):
-                self._known[key] = _Kept(operands.expressions, inputs, result)
-                self._bytes += sum([each.array.nbytes for each in inputs])
-        if max(len(self._known), len(self._names) // NODES, self._bytes // BYTES) >= MOST:
-            self._known.clear()
-            self._names.clear()
-            self._bytes = 0
+                kept = _Kept(operands.expressions, inputs, result)
+                self._known[key] = kept
+                self._bytes += kept.bytes
+
+    def _full(self, times: int = 1) -> bool:
+        """Is as much kept as may be, so many times?"""
+        kept = max(len(self._known), len(self._names) // NODES, self._bytes // BYTES)
+        return kept >= times * MOST
 
     def _variables(self, roots: Sequence[Expr]) -> frozenset[str]:
         """The names of variables below the roots, each node of which is looked at once."""

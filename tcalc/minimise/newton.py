@@ -288,7 +288,7 @@ def newton(
         raise ValueError(f"newton: max_steps= is a whole number from 0 on, not {max_steps!r}")
     begin = by_name(start, "the start")
     done, steps = "", 0
-    with Progress("newton") as progress:
+    with Progress("newton", library=True) as progress:
         search = _NewtonSearch(f, begin, data, options)
         if not np.isfinite(search.fun):
             raise ValueError(f"newton: the objective is {search.fun} at the start")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from string import Formatter
 from typing import Any
 
 import numpy as np
@@ -57,8 +58,8 @@ def elementwise(
     Raises
     ------
     ValueError
-        For a name that is taken or is no identifier. At evaluation ShapeError where `f` gives
-        another shape than it was given.
+        For a name that is taken or is no identifier, and for text with other fields than those of
+        the operands. At evaluation ShapeError where `f` gives another shape than it was given.
 
     Examples
     --------
@@ -78,6 +79,8 @@ def elementwise(
         raise TypeError(
             f"the derivative of {name} is a function, or a sequence with one an operand"
         )
+    for what, text in {"latex": latex, **(code or {})}.items():
+        _check_fields(name, what, text, len(given))
     partials = [None if d is None else _partial(name, d, len(given)) for d in given]
     earlier = sum(row.spelling.printed == name for row in TABLE.values())
     if earlier and len(TABLE[name].core) != len(given):
@@ -110,6 +113,23 @@ def _check_name(name: object) -> None:
         raise ValueError(f"the name of a function is a plain identifier, not {name!r:.60}")
     if name not in DECLARED and (name in TABLE or name in surface):
         raise ValueError(f"{name} is a function of the library; choose another name")
+
+
+def _check_fields(name: str, what: object, text: object, count: int) -> None:
+    """Refuse text that is not to be filled with so many operands."""
+    if type(what) is not str or type(text) is not str:
+        raise TypeError(f"{name}: texts by the names of languages, not {what!r:.40}: {text!r:.60}")
+    known = {str(k) for k in range(count)}
+    try:
+        fields = list(Formatter().parse(text))
+    except ValueError:
+        fields = [("", text, "", None)]
+    for _, field, form, conversion in fields:
+        if field is not None and (field not in known or form or conversion):
+            operands = " and ".join([f"{{{k}}}" for k in sorted(known)])
+            raise ValueError(
+                f"{name}: in {what} {text!r:.80} braces other than of {operands} are doubled"
+            )
 
 
 def _partial(name: str, derivative: Callable[..., Any], count: int) -> Partial:

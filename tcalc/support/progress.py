@@ -11,10 +11,13 @@ DELAY = 1.0
 
 
 class Progress:
-    """``with Progress("deriving"):`` prints elapsed seconds, on a terminal over one line."""
+    """``with Progress("deriving"):`` prints elapsed seconds, on a terminal over one line.
 
-    def __init__(self, what: str) -> None:
-        self.what = what
+    Where that is no terminal a command prints lines, now and then; a `library` function nothing.
+    """
+
+    def __init__(self, what: str, library: bool = False) -> None:
+        self.what, self.library = what, library
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._tick, daemon=True)
 
@@ -35,14 +38,16 @@ class Progress:
     def _tick(self) -> None:
         shown = 0
         live = sys.stderr.isatty()
+        if self.library and not live:
+            return
         while not self._stop.wait(DELAY if live or not shown else 10 * DELAY):
             elapsed = time.perf_counter() - self._start
             print(
-                f"\r{self.what} … {elapsed:.0f} s",
-                end="" if live else "\n",
+                f"{self.what} … {elapsed:.0f} s",
+                end="\r" if live else "\n",
                 file=sys.stderr,
                 flush=True,
             )
             shown += 1
         if shown and live:
-            print("\r" + " " * (len(self.what) + 16) + "\r", end="", file=sys.stderr, flush=True)
+            print(" " * (len(self.what) + 16) + "\r", end="", file=sys.stderr, flush=True)
