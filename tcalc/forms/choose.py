@@ -33,9 +33,11 @@ from . import (  # noqa: F401
     quotients,
     signs,
     symmetric,
+    term_by_term,
 )
 from .cost import reading_cost
 from .egraph import Cost, EqualForms
+from .guards import on_support
 from .laws import brought_together, one_search
 from .parts import by_parts
 
@@ -120,7 +122,7 @@ def chosen(e: Expr) -> Expr:
     if isinstance(e, Derivative) and e.as_written:
         return start
     if not isinstance(e, Derivative) or not e.wrt:
-        return _chosen(start)
+        return _chosen(on_support(start))
     if not isinstance(e._form, Expr):
         found = _shorter_derivative(e, _chosen(start))
         if exhausted():
@@ -159,7 +161,7 @@ def _shorter_derivative(e: Derivative, found: Expr) -> Expr:
 
 def _as_written(e: Derivative) -> Expr | None:
     """The derivative of what was written, each order that of the form chosen for the one before."""
-    value = in_one_sum(bare(e.of))
+    value = in_one_sum(on_support(bare(e.of)))
     for order, variable in enumerate(e.wrt, 1):
         nodes = postorder([value])
         if len(nodes) > MAX_LARGE or any(map(loop_operator, nodes)):

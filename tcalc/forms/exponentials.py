@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
-from ..graph.extents import Coef
+from ..graph.extents import ONE, Coef
 from ..graph.nodes import Add, Apply, Einsum, Expr, Labels
 from ..graph.normal import add, built, einsum, scale, terms_of
 from ..graph.operators import TABLE
@@ -30,6 +30,16 @@ def _inverse_mills(e: Expr) -> Iterable[Expr | None]:
         axes = range(x.ndim)
         square = einsum([x, x], [axes, axes], axes, Coef(-0.5))
         yield scale(exp(add([square, scale(log_ndtr(x), Coef(-1))])), Coef((2 * math.pi) ** -0.5))
+
+
+@law("xlogy-of-exp", "xlogy(x, exp(y)) = x .* y", "xlogy", directed=True)
+def _xlogy(e: Expr) -> Iterable[Expr | None]:
+    a, b = e.args
+    axes = word = tuple(range(e.ndim))
+    if isinstance(b, Einsum) and len(b.args) == 1 and b.out == axes and not b.summed:
+        (word,), (b,) = (b.labels, b.args) if b.coef == ONE else ((axes,), (b,))
+    if isinstance(b, Apply) and b.op is EXP:
+        yield einsum([a, b.args[0]], [axes, word], axes)
 
 
 @law("power-of-an-exponential", "exp(x).^2 .* y = exp(2*x) .* y", "Einsum")

@@ -6,12 +6,13 @@ y and the power of x by y - 1, but for x = y = 0. On paper there is no value at 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 
 from ..graph.applications import rewritten
 from ..graph.extents import ONE, Coef
-from ..graph.nodes import Apply, Einsum, Expr, Labels, Var, postorder
+from ..graph.nodes import Add, Apply, Einsum, Expr, Labels, Var, postorder
 from ..graph.normal import add, einsum, scale, terms_of
 from ..graph.operators import TABLE
 from ..graph.products import filled, is_zero, numeral, numeric_value, split_coef
@@ -236,3 +237,39 @@ def _at_border(less: Expr, equal: Expr) -> bool:
         return True
     one, two = (add([a, scale(b, Coef(-1))]) for a, b in (less.args, equal.args))
     return one is two or one is scale(two, Coef(-1))
+
+
+# --- supports -------------------------------------------------------------------------------------
+
+
+def on_support(e: Expr) -> Expr:
+    """The expression where it is finite: of a choice in a sum that is infinite elsewhere, the rest.
+
+    So the logarithm of a density is written, as it is on paper, without the condition that a number
+    is one that it may be, and without what guards against others.
+    """
+    summed, waiting = set(), [e]
+    while waiting:
+        node = waiting.pop()
+        if id(node) not in summed:
+            summed.add(id(node))
+            waiting += node.args if isinstance(node, Add | Einsum) else ()
+
+    def change(new: Expr, old: Expr) -> Expr:
+        found = choice(new) if id(old) in summed else None
+        other = None if found is None else numeric_value(found[2])
+        if found is None or other is None or not math.isinf(other):
+            return new
+        return _where_it_holds(found[1], found[0])
+
+    return rewritten([e], change)[0]
+
+
+def _where_it_holds(e: Expr, condition: Expr) -> Expr:
+    def change(new: Expr, old: Expr) -> Expr:
+        before, after = choice(old), choice(new)
+        if before is not None and after is not None and before[0] is condition:
+            return after[1]
+        return numeral(1, new.shape) if new is condition else new
+
+    return rewritten([e], change)[0]

@@ -11,7 +11,7 @@ from ..graph.factors import Factors, LabelledExpr, factors_of, indicates, inline
 from ..graph.nodes import Add, Einsum, Expr, Labels, postorder
 from ..graph.normal import add, built, distribute, einsum, terms_of
 from ..graph.products import atoms_of, multiple, split_coef, zeros_node
-from ..graph.sums import absent_axes, collected
+from ..graph.sums import collected
 from ..languages.writing.constants import unrounded
 from .laws import law, once
 from .powers import degree_of
@@ -266,41 +266,6 @@ def _factors_by_base(e: Expr, axes: Sequence[int]) -> Iterator[tuple[int, Labels
         base, degree, _ = degree_of(op)
         if set(word) <= set(names):
             yield id(base), tuple([names[label] for label in word]), degree >= 0
-
-
-@law(
-    "sum-with-a-broadcast", "diag(y)*(A - vector(1, n)*x') = diag(y)*A - y*x'", "Einsum",
-)  # fmt: skip
-def _with_broadcast(e: Expr) -> Iterable[Expr | None]:
-    """A product with a sum some of whose terms are broadcast, multiplied out."""
-    assert isinstance(e, Einsum)
-    for k, op in enumerate(e.args):
-        broadcast = isinstance(op, Add) and len(op.args) <= 4 and any(map(absent_axes, op.args))
-        if broadcast and e.ndim == 2:
-            yield add(distribute(e, {k: op.args}))
-
-
-@law("trace-of-sum", "tr(A + x*y') = tr(A) + x'*y", "Einsum")
-def _trace_of_sum(e: Expr) -> Iterable[Expr | None]:
-    assert isinstance(e, Einsum)
-    if len(e.args) == 1 and e.labels[0] == (0, 0) and not e.out and isinstance(e.args[0], Add):
-        yield add(distribute(e, {0: e.args[0].args}))
-
-
-@law(
-    "sum-of-tensors",
-    "#('k,ijk->ij', x, #('i,jk->ijk', x, A) + #('j,ki->ijk', x, A)) = A'*x*x' + x*x'*A'",
-    "Einsum", directed=True,
-)  # fmt: skip
-def _sum_of_tensors(e: Expr) -> Iterable[Expr | None]:
-    """Contractions of a sum of products of more axes than matrices have are multiplied out."""
-    assert isinstance(e, Einsum)
-    for k, op in enumerate(e.args if e.summed else ()):
-        if isinstance(op, Add) and op.ndim > 2 and len(op.args) <= MAX_MULTIPLIED:
-            products = [split_coef(t)[1] for t in op.args]
-            if all(isinstance(t, Einsum) and len(t.args) > 1 for t in products):
-                yield add(distribute(e, {k: op.args}))
-                return
 
 
 @law(

@@ -126,7 +126,14 @@ def exponent_leaves(exponent: Expr) -> set[Expr]:
     return found
 
 
-def shifted(e: Expr, positive: bool, depth: int = MAX_DEPTH) -> Shifted | None:
+def has_total(exponent: Expr) -> bool:
+    """Is a log-sum-exp among the terms of an exponent?"""
+    parts = [split_coef(term)[1] for term in terms_of(exponent)]
+    inner = [e.args[0] if isinstance(e, Einsum) and len(e.args) == 1 else e for e in parts]
+    return any(root_of(e) in TOTALS for e in inner)
+
+
+def shifted(e: Expr, positive: bool, depth: int = MAX_DEPTH, plain: bool = True) -> Shifted | None:
     """e as coef * weight * exp(exponent), None where no exponential is in it.
 
     Parameters
@@ -137,31 +144,33 @@ def shifted(e: Expr, positive: bool, depth: int = MAX_DEPTH) -> Shifted | None:
         and functions that vanish are taken apart too.
     depth : int
         How many more levels are read.
+    plain : bool
+        May sums have terms without any exponential, other than numbers?
     """
     if not depth:
         return None
     if isinstance(e, Apply):
-        return _of_function(e, positive, depth)
+        return _of_function(e, positive, depth, plain)
     if isinstance(e, Add):
-        return _of_sum(e, positive, depth)
+        return _of_sum(e, positive, depth, plain)
     if not isinstance(e, Einsum) or not e.args or len(set(e.out)) < len(e.out) or e.coef.zero:
         return None
-    return _of_contraction(e, depth) if e.summed else _of_product(e, positive, depth)
+    return _of_contraction(e, depth) if e.summed else _of_product(e, positive, depth, plain)
 
 
-def _of_function(e: Apply, positive: bool, depth: int) -> Shifted | None:
+def _of_function(e: Apply, positive: bool, depth: int, plain: bool) -> Shifted | None:
     name = e.op.name
     if name in GROWING:
         return GROWING[name](e.args[0])
     if positive and name in LOGARITHMS:
         return LOGARITHMS[name](e.args[0])
     found = power_of(e)
-    inner = None if found is None else shifted(found[0], positive, depth - 1)
+    inner = None if found is None else shifted(found[0], positive, depth - 1, plain)
     return None if found is None or inner is None else inner.to_the(found[1])
 
 
-def _of_product(e: Einsum, positive: bool, depth: int) -> Shifted | None:
-    parts = [shifted(arg, positive, depth - 1) for arg in e.args]
+def _of_product(e: Einsum, positive: bool, depth: int, plain: bool) -> Shifted | None:
+    parts = [shifted(arg, positive, depth - 1, plain) for arg in e.args]
     extents = dict(enumerate(e.extents))
     exponents, weights, coef = [], [], e.coef
     for part, arg, word in zip(parts, e.args, e.labels, strict=True):
@@ -186,18 +195,20 @@ def _product(
     return einsum([arg for arg, _ in factors], [word for _, word in factors], out, coef, extents)
 
 
-def _of_sum(e: Add, positive: bool, depth: int) -> Shifted | None:
+def _of_sum(e: Add, positive: bool, depth: int, plain: bool) -> Shifted | None:
     if len(e.args) > MAX_TERMS:
         return None
-    parts = [shifted(term, False, depth - 1) for term in e.args]
+    parts = [shifted(term, False, depth - 1, plain) for term in e.args]
     if not any(parts):
         return None
     terms = [part.joined() for part in parts if part is not None]
     others = [term for part, term in zip(parts, e.args, strict=True) if part is None]
     terms += [_of_number(term) for term in others if is_number(term)]
-    plain = [term for term in others if not is_number(term)]
-    if plain:
-        terms.append(Shifted(numeral(0, e.shape), add(plain)))
+    rest = [term for term in others if not is_number(term)]
+    if rest and not plain:
+        return None
+    if rest:
+        terms.append(Shifted(numeral(0, e.shape), add(rest)))
     tops = [t.exponent for t in terms if not (positive and _is_negative(t.weight))]
     if not tops or all(map(is_number, tops)):
         return None

@@ -27,7 +27,7 @@ from ..ops.elementwise import (
 )
 from ..ops.reductions import logsumexp, max
 from ..ops.special import erf, erfc, inverse_mills, log_ndtr, ndtr
-from .exponentials import exponent_leaves, is_share, log_of, shifted, shifts_undone
+from .exponentials import exponent_leaves, has_total, is_share, log_of, shifted, shifts_undone
 from .strategy import rule
 
 STABLE = "stability"
@@ -94,6 +94,7 @@ def _over(top: Expr, bottom: Expr) -> Expr | None:
 
     Weighted sums of exponentials above are read as such if they have a part of an exponent in
     common with those below. Others have nothing to cancel: kernels in a product stay what they are.
+    So do sums with other terms, above a lone exponential.
     """
     below = shifted(bottom, False)
     if below is None:
@@ -101,9 +102,9 @@ def _over(top: Expr, bottom: Expr) -> Expr | None:
     coef, rest = split_coef(top)
     coef, axes = coef.by(below.coef.inverse()), tuple(range(top.ndim))
     exponents, factors = [scale(below.exponent, Coef(-1))], []
-    shared = exponent_leaves(below.exponent)
+    shared, plain = exponent_leaves(below.exponent), has_total(below.exponent)
     for factor, word in _factors(rest):
-        above = shifted(factor, False)
+        above = shifted(factor, False, plain=plain)
         weighted = above is not None and above.weight is not None
         if above is None or (weighted and shared.isdisjoint(exponent_leaves(above.exponent))):
             factors.append((factor, word))

@@ -322,4 +322,27 @@ ROWS = (
         "x",
         "where(x > 0, q, q - 1)",
     ),
+    *[
+        F(
+            f"mixed model by its variances, {wrt}",
+            "Z=n,k r=n s= t=",
+            "-logdet(s*eye(n) + t*Z*Z')/2 - r'*inv(s*eye(n) + t*Z*Z')*r/2",
+            wrt,
+            form.replace("M", "inv(t*Z*Z' + s*eye(n))"),
+        )
+        for wrt, form in (
+            ("s", "(r'*M^2*r - tr(M))/2"),
+            ("t", "(r'*M*Z*Z'*M*r - tr(Z*Z'*M))/2"),
+            ("s t", "tr(Z*Z'*M^2)/2 - r'*M*Z*Z'*M^2*r"),
+            ("t s", "tr(Z*Z'*M^2)/2 - r'*M*Z*Z'*M^2*r"),
+        )
+    ],
+    F(
+        "Gompertz hazards by a vector of parameters",
+        "h=n c=n p=3",
+        "sum(c .* (p[0] + p[1]*h)) - sum(exp(p[0]) * expm1(p[1]*h))/p[1]",
+        "p",
+        "(sum(c) - exp(p[0])*sum(expm1(p[1]*h))/p[1])*eye(3)[0]"
+        " + (h'*(c - exp(p[0])*exp(p[1]*h)/p[1]) + exp(p[0])*sum(expm1(p[1]*h))/p[1]^2)*eye(3)[1]",
+    ),
 )
