@@ -398,30 +398,3 @@ def test_convolutions_along_chosen_axes_are_sums_of_plain_ones(mode: str, swappe
         np.testing.assert_allclose((gradient * along).sum(), 2 * (wanted * moved).sum())
     with pytest.raises(ValueError, match="mode 'wide'"):
         signal.convolve(x, y, mode="wide", axes=axes, dot_axes=dot_axes)
-
-
-def test_densities_are_written_where_they_are_finite() -> None:
-    """Without the conditions of their supports, which derivatives have as factors."""
-    y, a, b = tc.var("y", "n"), tc.var("a"), tc.var("b")
-    X, w = tc.var("X", ("n", "k")), tc.var("w", "k")
-    poisson = tc.scipy.stats.poisson.logpmf(y, tc.exp(X @ w))
-    assert str(tc.sum(poisson)) == "sum(y .* (X*w) - exp(X*w) - gammaln(y + 1))"
-    assert str(tc.grad(tc.sum(poisson), w)) == "X'*(y - exp(X*w))"
-    assert str(tc.jacobian(poisson, w)) == "diag(y - exp(X*w))*X"
-    assert str(tc.hessian(tc.sum(poisson), w)) == "-X'*diag(exp(X*w))*X"
-    gamma = tc.sum(tc.scipy.stats.gamma.logpdf(y, a, scale=b))
-    assert str(tc.grad(gamma, a)) == "sum(log(y/b) - digamma(a))"
-    counts = tc.sum(tc.scipy.stats.nbinom.logpmf(y, a, a / (a + tc.exp(X @ w))))
-    assert str(tc.grad(counts, w)) == "a*X'*((y - exp(X*w))./(a + exp(X*w)))"
-    found = tc.grad(tc.sum(poisson), w)(
-        y=np.array([2.0, -1.0]), X=np.array([[1.0], [3.0]]), w=np.array([0.5])
-    )
-    np.testing.assert_allclose(found, [2 - np.exp(0.5)], err_msg="numbers keep the conditions")
-
-
-def test_masks_that_are_no_supports_are_written() -> None:
-    a, mask = tc.var("a", "n"), tc.var("m", "n")
-    attention = tc.logsumexp(tc.where(mask > 0, a, -np.inf))
-    assert "where(m > 0, a, -inf)" in str(attention)
-    assert "m > 0" in str(tc.grad(attention, a))
-    assert "where(m > 0, a, 0)" in str(tc.sum(tc.where(mask > 0, a, 0)) + tc.sum(a))

@@ -4,8 +4,9 @@ A person may pass parameters apart or as slices of one vector, and may write dis
 differences or by inner products. Derivatives by a vector are products with selections of its
 slices, which keep what belongs to one of them from being told from the rest. So what is a large
 enough computation is derived once more: by the parts of variables that are read as disjoint parts
-only, in the shape in which they are read, of the function with distances as sums of squares. The
-blocks are then placed.
+only, in the shape in which they are read, of the function with distances as sums of squares and
+with multiples of the identity plus squares of few columns by small matrices. The blocks are then
+placed.
 
 Where a call would take more memory than it may, functions are derived once more whose loops keep
 states now and then only.
@@ -29,6 +30,7 @@ from ..integers.affine import Constraint
 from ..ops.reshape import merges
 from ..plan.lowering.spellings import summed_inside
 from ..rules.distances import by_differences
+from ..rules.low_rank import by_low_rank
 from ..rules.strategy import simplify
 from ..support.machine import Machine
 from ..support.records import NamedTuple
@@ -104,9 +106,11 @@ def respelled(
             other = (_stretched if checkpoints else _other)(derivatives, sizes, scope)
             if other is not None:
                 found.update(zip(places, _derived(derivatives, other, choose, mode), strict=True))
-    if not found:
+    rest = [bare(root) for root in roots]
+    others = rest if checkpoints else by_low_rank(rest, sizes)
+    if not found and all(a is b for a, b in zip(others, rest, strict=True)):
         return None
-    return [found[k] if k in found else bare(root) for k, root in enumerate(roots)]
+    return [found.get(k, other) for k, other in enumerate(others)]
 
 
 def _other(
@@ -116,7 +120,7 @@ def _other(
     origin = simplify(bare(roots[0].of))
     if len(postorder([origin])) > COMPARED:
         return None
-    (value,) = by_differences([origin])
+    (value,) = by_low_rank(by_differences([origin]), sizes)
     wrt = {v.name: v for root in roots for v in root.wrt}
     parts = {name: _parts(value, v, sizes, scope) for name, v in wrt.items()}
     split: dict[int, Expr] = {}
