@@ -114,7 +114,10 @@ def formula(terms: SymbolicTerms) -> Formula:
             made = FORMULAS.get(getattr(method.build, "func", method.build))
             if made is not None:
                 return made(terms, **getattr(method.build, "keywords", {}))
-    raise UnsupportedError("no formula solves with tables of indices: solve with numbers")
+    raise UnsupportedError(
+        "no formula solves with tables of indices, as bands have: solve with numbers, those of "
+        "compile(H, structured=True)"
+    )
 
 
 # --- division and blocks --------------------------------------------------------------------------

@@ -93,7 +93,10 @@ def const(value: object) -> Expr:
         return bare(value)
     if isinstance(value, str):
         text = clipped_repr(value)
-        raise TypeError(f"{text} is text, no array of numbers; parse({text}) reads expressions")
+        raise TypeError(
+            f"{text} is text, no array of numbers; parse({text}) reads expressions, and "
+            f"parse('extent(n)') is the number of entries along a dimension n"
+        )
     if is_masked(value):
         raise TypeError("a masked array has no derivative; fill it first")
     if isinstance(value, list | tuple) and any(isinstance(v, Expr) for v in value):

@@ -162,6 +162,8 @@ class Typeset(Marks):
         return self.superscript(self.inside(p, ATOM), self.top)
 
     def power(self, p: Fragment, k: int, scalar: bool) -> Rope:
+        if scalar and p.inverted is not None:
+            return self.superscript(p.inverted, self.signed(Fragment(str(k), negative=True)))
         above = str(k) if scalar else (self.entrywise, str(k))
         return self.superscript(self.inside(p, ATOM), above)
 
@@ -229,7 +231,9 @@ class Typeset(Marks):
         if op.spelling.infix == ".^":
             base, exponent = args
             above = self.signed(exponent)
-            above = above if all(scalar) else (self.entrywise, above)
+            if not all(scalar):
+                several = exponent.level < POINTWISE
+                above = (self.entrywise, self.parenthesised(above) if several else above)
             text = self.superscript(self.inside(base, ATOM), above)
             return Fragment(text, POWER, *fragment_size(args, 2))
         args = self.conditions(op, args)

@@ -1,4 +1,4 @@
-"""Formulas of logarithms of densities, which have a condition where they are infinite."""
+"""Formulas as they are on paper: densities without their supports, powers, forms apart."""
 
 from __future__ import annotations
 
@@ -32,3 +32,11 @@ def test_masks_that_are_no_supports_are_written() -> None:
     assert "where(m > 0, a, -inf)" in str(attention)
     assert "m > 0" in str(tc.grad(attention, a))
     assert "where(m > 0, a, 0)" in str(tc.sum(tc.where(mask > 0, a, 0)) + tc.sum(a))
+
+
+def test_powers_are_set_in_parentheses_where_they_are_sums() -> None:
+    D, s, A, x = tc.var("D", "n"), tc.var("s"), tc.var("A", ("n", "n")), tc.var("x", "n")
+    assert tc.to_latex(D ** (1 - s)) == r"D^{\odot (1 - s)}"
+    assert tc.to_latex(D**-2) == r"D^{\odot -2}"
+    assert tc.to_latex(tc.parse("inv(A)^2*x", A=A, x=x)) == "A^{-2} x"
+    assert tc.to_latex(tc.parse("inv(A).^2", A=A)) == r"(A^{-1})^{\odot 2}"
