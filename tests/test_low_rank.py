@@ -17,6 +17,8 @@ SPELLINGS = {
     "Y'*Y": "s*eye(n) + t*Y'*Y",
     "two multiples": "s*eye(n) + t*Z*Z' + eye(n)/2",
     "squares": "s^2*eye(n) + exp(t)*(Z*Z')",
+    "a vector": "s*eye(n) + t*c*c'",
+    "ones": "s*eye(n) + t*matrix(1, n, n)",
 }
 FUNCTIONS = {
     "logdet": "logdet(V)",
@@ -55,6 +57,8 @@ def dense(spelling: str, function: str, d: dict[str, Any]) -> Any:
             "Y'*Y": s * eye + t * Z @ Z.T,
             "two multiples": (s + 0.5) * eye + t * Z @ Z.T,
             "squares": s * s * eye + jnp.exp(t) * Z @ Z.T,
+            "a vector": s * eye + t * jnp.outer(d["c"], d["c"]),
+            "ones": s * eye + t * jnp.ones((N, N)),
         }[spelling]
         return {
             "logdet": lambda: jnp.linalg.slogdet(V)[1],

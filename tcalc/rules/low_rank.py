@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from ..graph.applications import rewritten
 from ..graph.extents import ONE, Coef, Extent, extent_of
+from ..graph.factors import LabelledExpr
 from ..graph.nodes import Add, Apply, Einsum, Expr
 from ..graph.normal import add, distribute, einsum
 from ..graph.products import split_coef
@@ -109,11 +110,20 @@ def _multiple_of_square(e: Expr) -> tuple[Expr, Expr] | None:
         coef, out = coef.by(inner.coef), set(inner.out)
     else:
         out = set(rest.out)
+    t = einsum(scalars, [()] * len(scalars), (), coef)
+    if not sides or (len(sides) == 2 and all(op.ndim == 1 for op, _ in sides)):
+        return None if sides and sides[0][0] is not sides[1][0] else (t, _column(e, sides))
     if len(sides) != 2 or sides[0][0] is not sides[1][0] or sides[0][0].ndim != 2:
         return None
     (U, one), (_, two) = sides
     for axis in (0, 1):
         same = one[1 - axis] == two[1 - axis]
         if same and {one[axis], two[axis]} == out and one[1 - axis] not in out:
-            return einsum(scalars, [()] * len(scalars), (), coef), U if axis == 0 else U.T
+            return t, U if axis == 0 else U.T
     return None
+
+
+def _column(e: Expr, sides: Sequence[LabelledExpr]) -> Expr:
+    """The vector of which a matrix is the square, or that of ones, as a matrix of one column."""
+    ops = [op for op, _ in sides[:1]]
+    return einsum(ops, [(0,)] * len(ops), (0, 1), ONE, {0: e.shape[0], 1: 1})
