@@ -299,10 +299,10 @@ def test_of_numbers_too_a_first_call_takes_a_plan_that_is_found_quickly() -> Non
         assert not bound.once
         assert not bound.known
         np.testing.assert_allclose(first, second, rtol=1e-9)
-        dims = engine.extents({name: np.asarray(value) for name, value in data.items()})
+        sizes = engine.extents({name: np.asarray(value) for name, value in data.items()}).sizes
         known: Known = {}
-        plans = [engine._plan([root], [root.inner], dims, {})]
-        assert (engine._plan_of_one_call([root], dims, known, 8) is not None) == worth
-        plans.append(engine._plan([root], [root.inner], dims, known))
+        plans = [engine.plans.best([root], [root.inner], sizes, {})[0]]
+        assert (engine.plans.of_one_call([root], sizes, known, 8) is not None) == worth
+        plans.append(engine.plans.best([root], [root.inner], sizes, known)[0])
         assert len({"\n".join(map(str, plan.steps)) for plan in plans}) == 1
         assert len({(plan.peak_bytes, plan.flops) for plan in plans}) == 1

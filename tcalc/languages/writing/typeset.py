@@ -1,7 +1,7 @@
 """Formulas in two dimensions: what LaTeX and MathML share.
 
-A language of typesetting says how its marks are written: scripts, fractions, fences, words. What a
-formula consists of is decided here, once.
+A language of typesetting says how its marks are written: scripts, fractions, fences, words.
+What a formula consists of is decided here, once.
 """
 
 from __future__ import annotations
@@ -63,8 +63,7 @@ class Typeset(Marks):
         if text in ("inf", "nan"):
             return self.infinity if text == "inf" else self.words("nan")
         mantissa, _, exponent = text.partition("e")
-        power = self.superscript("10", str(int(exponent))) if exponent else ""
-        return (mantissa, self.dot, power) if exponent else text
+        return (mantissa, self.dot, self.superscript("10", str(int(exponent)))) if exponent else text
 
     def array(self, value: np.ndarray) -> Fragment:
         if not value.ndim:
@@ -230,10 +229,9 @@ class Typeset(Marks):
             return self.compared(op.spelling.infix, *args)
         if op.spelling.infix == ".^":
             base, exponent = args
-            above = self.signed(exponent)
-            if not all(scalar):
-                several = exponent.level < POINTWISE
-                above = (self.entrywise, self.parenthesised(above) if several else above)
+            several = exponent.level < POINTWISE and not all(scalar)
+            above = self.parenthesised(self.signed(exponent)) if several else self.signed(exponent)
+            above = above if all(scalar) else (self.entrywise, above)
             text = self.superscript(self.inside(base, ATOM), above)
             return Fragment(text, POWER, *fragment_size(args, 2))
         args = self.conditions(op, args)
