@@ -62,8 +62,8 @@ class Typeset(Marks):
             return self.typeset([LATEX[text]])
         if text in ("inf", "nan"):
             return self.infinity if text == "inf" else self.words("nan")
-        mantissa, _, exponent = text.partition("e")
-        return (mantissa, self.dot, self.superscript("10", str(int(exponent)))) if exponent else text
+        digits, _, exponent = text.partition("e")
+        return (digits, self.dot, self.superscript("10", str(int(exponent)))) if exponent else text
 
     def array(self, value: np.ndarray) -> Fragment:
         if not value.ndim:
