@@ -61,7 +61,7 @@ def test_table(e: tc.Expr, at: dict[str, float], wanted: float) -> None:
 def test_rules_that_need_a_proof_fire_where_there_is_one() -> None:
     assert simplify(tc.exp(tc.log(p))) is p
     assert simplify((p**0.5) ** 2) is p
-    assert simplify(tc.exp(tc.log(tc.exp(x) + p))) is tc.exp(x) + p
+    assert simplify(tc.exp(tc.log(x * x + p))) is x * x + p
     squares = tc.sum(tc.var("v", 3) ** 2)
     assert simplify(tc.sqrt(squares) * tc.sqrt(squares)) is squares
 
