@@ -48,7 +48,7 @@ MINUS = 0.1  #: what a sign in front costs, which what stands around may take
 MAX_REPEATS = 2
 MAX_STEPS = 400_000  #: several times what formulas of this size take
 MAX_ORDER = 2  #: of derivatives for which those of what was written are tried
-MIN_COST = 20  #: of one for which that is worth the time
+MIN_COST = 12  #: of one for which that is worth the time
 MUCH_LESS = 0.9  #: the part of its cost that the other's is below
 
 
