@@ -16,7 +16,7 @@ FUNCTIONS = {
     "intercept": (
         "sum((y - X*w - w[0]).^2)/2",
         lambda w, X, y: jnp.sum((y - X @ w - w[0]) ** 2) / 2,
-        "-(X' + eye(n)[0]*vector(1, m)')*(y - X*w - w[0])",
+        "-(X'*(y - X*w - w[0]) + sum(y - X*w - w[0])*eye(n)[0])",
         "(X' + eye(n)[0]*vector(1, m)')*(X + vector(1, m)*eye(n)[0]')",
     ),
     "two ends": (

@@ -40,3 +40,14 @@ def test_powers_are_set_in_parentheses_where_they_are_sums() -> None:
     assert tc.to_latex(D**-2) == r"D^{\odot -2}"
     assert tc.to_latex(tc.parse("inv(A)^2*x", A=A, x=x)) == "A^{-2} x"
     assert tc.to_latex(tc.parse("inv(A).^2", A=A)) == r"(A^{-1})^{\odot 2}"
+
+
+def test_derivatives_by_a_vector_of_parameters_are_its_parts() -> None:
+    """The hazards of Gompertz, with covariates: unit vectors, and margins of zeros."""
+    p, d, t, X = tc.var("p", "k"), tc.var("d", "n"), tc.var("t", "n"), tc.var("X", ("n", "k-2"))
+    eta = p[0] + X @ p[2:]
+    f = tc.sum(tc.exp(eta) * tc.expm1(p[1] * t) / p[1]) - tc.sum(d * (eta + p[1] * t))
+    h = "exp(X*p[2:] + p[0])"
+    last = f"pad(X'*({h} .* expm1(p[1]*t)/p[1] - d), 2, 0)"
+    assert str(tc.grad(f, p)).endswith(last)
+    assert f"sum({h} .* expm1(p[1]*t)/p[1] - d)*eye(k)[0]" in str(tc.grad(f, p))

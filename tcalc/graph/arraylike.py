@@ -283,9 +283,10 @@ class ArrayMethods(Evaluated):
         raise TraceError(
             _stand_in(sys._getframe(1))
             or _foreign(sys._getframe(1))
-            or "an expression is not an array; np.array([...]) of expressions is stack, "
-            "array[i] at an index i is const(array)[i], and a list among arguments is a nest of "
-            "numbers: give an array"
+            or "an expression is not an array; np.array([...]) of expressions is stack (and "
+            "tcalc.numpy.array), entries of an array of numbers cannot be set to it, array[i] at "
+            "an index i is const(array)[i], and a list among arguments is a nest of numbers: "
+            "give an array"
         )
 
     def __float__(self) -> float:

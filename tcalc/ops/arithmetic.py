@@ -105,8 +105,8 @@ def const(value: object) -> Expr:
         array = array_of(value)
     except (TypeError, ValueError) as error:
         raise TypeError(f"constants are arrays of real numbers: {error}") from None
-    if array.dtype.kind in "biu":
-        array = array.astype(np.float64)
+    if array.dtype.kind in "biu":  # a mask has a say in no working dtype (`is_mask`)
+        array = array.astype(np.float32 if array.dtype.kind == "b" else np.float64)
     if array.dtype.kind != "f":
         shown = shortened(clipped_repr(value), 60)
         message = f"constants are real numbers, not {array.dtype} ({shown}){as_numbers(array)}"

@@ -228,6 +228,11 @@ def _own(value: Any, name: str) -> Any:
     return copied
 
 
+def is_mask(constant: Array) -> bool:
+    """Are its numbers 0, 1 and -1 in single precision, exact in any dtype and so of none?"""
+    return constant.dtype == np.float32 and bool(np.isin(constant, (-1, 0, 1)).all())
+
+
 def is_weak(value: Any) -> bool:
     """Is it a number of Python's, which takes the dtype of the arrays in an operation?"""
     return type(value) in _PYTHON_NUMBERS

@@ -30,6 +30,7 @@ from .binding import (
     cancelled,
     check_properties,
     held_entries,
+    is_mask,
     is_weak,
     to_array,
 )
@@ -67,9 +68,8 @@ class Engine:
         self.optional = [d for name, d in self.variables.items() if name not in read]
         self.dimensions = [d for d in named if d not in self.variables]
         self.unbound = set(self.dimensions).difference(*[d.shape for d in self.variables.values()])
-        self.constants = {
-            n.value.dtype for n in postorder(values) if isinstance(n, Const) and "f" in n._dtype
-        }
+        floats = [n.value for n in postorder(values) if isinstance(n, Const) and "f" in n._dtype]
+        self.constants = {value.dtype for value in floats if not is_mask(value)}
         self.checked = [(k, d) for k, d in enumerate(self.needed) if check and d.checked]
         self.projections = [
             (k, slot)

@@ -310,8 +310,27 @@ class CompiledFunction:
         )
         self._compiled, self._backend, self._options = compiled, backend, options
         self._kept: dict[Any, tuple[Any, Callable[..., Any]]] = {}
+        #: Of arrays and floats alone, by shapes and dtypes: their names, and what is called.
+        self._plain: dict[Any, tuple[Sequence[str], Callable[..., Any]]] = {}
 
     def __call__(self, /, *args: Any) -> Any:
+        arrays = [np.asarray(a) if type(a) is float else a for a in args]
+        if any(type(a) is not np.ndarray for a in arrays):
+            return self._traced(args)[1]()
+        args = tuple(arrays)
+        key = tuple([(a.shape, a.dtype) for a in args])
+        if key in self._plain:
+            names, compiled = self._plain[key]
+            return compiled(**dict(zip(names, args, strict=True)))
+        inputs, call = self._traced(args)
+        place = {id(a): k for k, a in enumerate(args)}
+        given = {place.get(id(a)): v.name for v, a in inputs.values.items()}
+        if given.keys() == {*range(len(args))} and len(self._plain) < MAX_TRACES:
+            self._plain[key] = [given[k] for k in range(len(args))], call.func
+        return call()
+
+    def _traced(self, args: tuple[Any, ...]) -> tuple[TraceInputs, functools.partial[Any]]:
+        """The inputs of a trace of these arguments, and the call of its plan with them."""
         with Scope() as scope:
             inputs = TraceInputs(scope, self.function.name, whole=True)
             self.function.opened(inputs, args)
@@ -325,4 +344,4 @@ class CompiledFunction:
                 self._kept.pop(next(iter(self._kept)), None)
             alive = [*inputs.values, *inputs.fixed]  # found by their identity
             self._kept[inputs.key] = alive, compiled
-        return compiled(**{v.name: a for v, a in inputs.values.items()})
+        return inputs, functools.partial(compiled, **{v.name: a for v, a in inputs.values.items()})

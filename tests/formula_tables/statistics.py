@@ -337,12 +337,4 @@ ROWS = (
             ("t s", "tr(Z*Z'*M^2)/2 - r'*M*Z*Z'*M^2*r"),
         )
     ],
-    F(
-        "Gompertz hazards by a vector of parameters",
-        "h=n c=n p=3",
-        "sum(c .* (p[0] + p[1]*h)) - sum(exp(p[0]) * expm1(p[1]*h))/p[1]",
-        "p",
-        "(sum(c) - exp(p[0])*sum(expm1(p[1]*h))/p[1])*eye(3)[0]"
-        " + (h'*(c - exp(p[0])*exp(p[1]*h)/p[1]) + exp(p[0])*sum(expm1(p[1]*h))/p[1]^2)*eye(3)[1]",
-    ),
 )
