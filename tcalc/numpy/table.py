@@ -39,6 +39,7 @@ from ..ops import (
 )
 from ..ops.matrix import cholesky, eigh, inverse, lapack_names, lq, norms, svd
 from . import adapters, sequences
+from .special import COMPOSED
 
 Function = Callable[..., Any]
 
@@ -128,7 +129,7 @@ SPECIAL: dict[str, Function] = {
     name: getattr(module, name)
     for module in (elementwise, special, bessel, incomplete)
     for name in module.__all__
-}
+} | COMPOSED
 
 #: NumPy's methods of arrays, as the functions that they are.
 METHODS: dict[str, Function] = {
