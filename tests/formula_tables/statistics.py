@@ -257,7 +257,7 @@ ROWS = (
         "t=m d=m k= a=",
         "sum(d .* (log(k) + (k - 1)*log(t) - k*log(a)) - (t/a).^k)",
         "a",
-        "k*(sum((t/a).^k) - sum(d))/a",
+        "k*sum((t/a).^k - d)/a",
     ),
     F(
         "Weibull likelihood by the scale, order 2",
