@@ -229,8 +229,8 @@ def _own(value: Any, name: str) -> Any:
 
 
 def is_mask(constant: Array) -> bool:
-    """Are its numbers 0, 1 and -1 in single precision, exact in any dtype and so of none?"""
-    return constant.dtype == np.float32 and bool(np.isin(constant, (-1, 0, 1)).all())
+    """Are its numbers 0 and 1 in single precision, exact in any dtype and so of none?"""
+    return constant.dtype == np.float32 and bool(np.isin(constant, (0, 1)).all())
 
 
 def is_weak(value: Any) -> bool:
