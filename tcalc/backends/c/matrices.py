@@ -3,24 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import pairwise
 from math import prod
 
 from ...plan.steps import Step
-from ...support.arrays import Sizes
+from .along_axes import ALONG_AXES
 from .frames import Frame, StridedArray, checked, full, lies, over_all, start_of, strides
 from .loopnests import COperand, CStatement, Nest, aligned
-from .rows import (
-    GENERAL,
-    OF_PAIRS,
-    PAIRWISE,
-    PLACES,
-    REDUCTIONS,
-    ROUTINES,
-    RUNNING,
-    SEVERAL,
-    SHARES,
-)
+from .rows import GENERAL, PAIRWISE, ROUTINES, SEVERAL
 from .sharing import BATCH
 
 
@@ -151,106 +140,6 @@ def _pairwise(frame: Frame, step: Step) -> str:
     return f"{step.params[0].name}({given}, {m}, {n}, {k});"
 
 
-def _reduced(frame: Frame, step: Step) -> str:
-    """A function of the last axes, where these lie as one, or of columns next to each other."""
-    (a,), (op, count) = step.args, step.params
-    found, out = frame.arrays[a], frame.arrays[step.out]
-    axes = len(out.shape)
-    lead, core = found.shape[:axes], found.shape[axes:]
-    # In any order: all of these axes are reduced.
-    steps = sorted([(s, n) for n, s in zip(core, found.strides[axes:], strict=True) if n > 1])
-    apart = steps[0][0] if steps else 1
-    dense = all(s == apart * prod([n for _, n in steps[:k]]) for k, (s, _) in enumerate(steps))
-    starts = [
-        start_of(slot, aligned(lead, x.shape[:axes], x.strides[:axes]))
-        for slot, x in ((a, found), (step.out, out))
-    ]
-    name, n = REDUCTIONS[op.name], prod(core)
-    if count and dense and apart == 1:
-        return f"{over_all(lead)}*({starts[1]}) = {name}({starts[0]}, {n});"
-    if not count or not dense or not lead or not found.strides[axes - 1] == out.strides[-1] == 1:
-        return ""
-    loops, width = _columns(lead)
-    return f"{loops}{name}_across({starts[0]}, {n}, {apart}, {width}, {starts[1]});"
-
-
-def _shares(frame: Frame, step: Step) -> str:
-    """What entries have of the extreme one along the last axes, where these lie as one."""
-    (a,), (op, count) = step.args, step.params
-    arrays = found, out = frame.arrays[a], frame.arrays[step.out]
-    axes, extreme = len(out.shape) - count, SHARES[op.name]
-    lead, core = found.shape[:axes], found.shape[axes:]
-    apart = [_apart(core, x.strides[axes:]) for x in arrays]
-    if not count or None in apart:
-        return ""
-    starts = [start_of(s, x.strides[:axes]) for s, x in zip((a, step.out), arrays, strict=True)]
-    given, n = ", ".join(starts), prod(core)
-    if apart == [1, 1]:
-        return (
-            f"{over_all(lead)}shares({starts[0]}, {n}, {extreme}({starts[0]}, {n}), {starts[1]});"
-        )
-    beside = lead and found.strides[axes - 1] == 1
-    loops, width = _columns(lead) if beside else (over_all(lead), "1")
-    places = f"{n}, {apart[0]}, {apart[1]}, {out.strides[axes - 1] if beside else 1}, {width}"
-    return f"{loops}shares_across({given}, {places}, {extreme}_across);"
-
-
-def _of_pairs(frame: Frame, step: Step) -> str:
-    """A function of the last axes of two arrays, where these lie as one."""
-    op, count = step.params
-    out = frame.arrays[step.out]
-    lead, given, cores = out.shape, [], set()
-    for slot in step.args:
-        shape, strides = frame.arrays[slot]
-        axes = len(shape) - count
-        core = shape[axes:]
-        cores.add(core)
-        apart = _apart(core, strides[axes:])
-        if apart is None:
-            return ""
-        given.append(f"{start_of(slot, aligned(lead, shape[:axes], strides[:axes]))}, {apart}L")
-    if not count or len(cores) > 1:  # one may be repeated along the other
-        return ""
-    target = start_of(step.out, out.strides)
-    return f"{over_all(lead)}*({target}) = {OF_PAIRS[op.name]}({', '.join(given)}, {prod(core)});"
-
-
-def _running(frame: Frame, step: Step) -> str:
-    """Sums along the last axis, up to every entry or from it on."""
-    (a,) = step.args
-    starts, apart = [], []
-    for slot in (a, step.out):
-        shape, strides = frame.arrays[slot]
-        starts.append(start_of(slot, strides[:-1]))
-        apart.append(strides[-1])
-    given = f"{starts[0]}, {apart[0]}L, {starts[1]}, {apart[1]}L, {shape[-1]}"
-    return f"{over_all(shape[:-1])}{RUNNING[step.params[0].name]}({given});"
-
-
-def _place_along(frame: Frame, step: Step) -> str:
-    """Where along the last axis one entry is."""
-    (a,), out = step.args, frame.arrays[step.out]
-    shape, strides = frame.arrays[a]
-    given = f"{start_of(a, strides[:-1])}, {strides[-1]}L, {shape[-1]}"
-    target, name = start_of(step.out, out.strides), PLACES[step.params[0].name]
-    return f"{over_all(out.shape)}*({target}) = {name}({given});"
-
-
-def _columns(lead: Sizes) -> tuple[str, str]:
-    """Loops over items, of which some along the last axis at once, and how many these are."""
-    last, m = f"i{len(lead) - 1}", lead[-1]
-    loops = f"{over_all(lead[:-1])}for (long {last} = 0; {last} < {m}; {last} += COLUMNS) "
-    return loops, f"{m} - {last} < COLUMNS ? {m} - {last} : COLUMNS"
-
-
-def _apart(shape: Sizes, strides: Sizes) -> int | None:
-    """How far apart entries are in memory along these axes in order; None where that differs."""
-    steps = [(n, s) for n, s in zip(shape, strides, strict=True) if n > 1]
-    if any(s != n * t for (_, s), (n, t) in pairwise(steps)):
-        return None
-    return steps[-1][1] if steps else 1
-
-
 def _general(frame: Frame, step: Step) -> str:
     """A row of square matrices, each by itself, from the matrix or the factor that it wants."""
     op, a = step.params[0], step.args[0]
@@ -332,11 +221,7 @@ def _placed(frame: Frame, step: Step, a: int, entry: str) -> str:
 
 #: C for rows of kernels, by name.
 _KERNELS: dict[str, Callable[[Frame, Step], str]] = {
-    **dict.fromkeys(REDUCTIONS, _reduced),
-    **dict.fromkeys(SHARES, _shares),
-    **dict.fromkeys(RUNNING, _running),
-    **dict.fromkeys(PLACES, _place_along),
-    **dict.fromkeys(OF_PAIRS, _of_pairs),
+    **ALONG_AXES,
     **dict.fromkeys(PAIRWISE, _pairwise),
 }
 #: C for steps, by kind.

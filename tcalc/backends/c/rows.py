@@ -17,7 +17,7 @@ from ...support.records import NamedTuple
 
 #: Rows that C's library has under the same name, and under another one.
 _SAME = (
-    "exp", "expm1", "exp2", "log", "log1p", "log2", "log10", "sqrt", "sin", "cos", "tan", "sinh",
+    "expm1", "exp2", "log", "log1p", "log2", "log10", "sqrt", "sin", "cos", "tan", "sinh",
     "cosh", "floor", "ceil", "rint", "cbrt", "erf", "erfc",
 )  # fmt: skip
 _OTHER = {
@@ -45,7 +45,7 @@ ENTRIES: dict[str, str] = {
     "ndtr": "(erfc{f}({0} * (real)-0x1.6a09e667f3bcdp-1) / 2)",
     "gammaln": "({0} == -INFINITY ? {0} : lgamma{f}({0}))",
     "logaddexp": "quick_logaddexp({0}, {1})",
-    **{name: f"quick_{name}({{0}})" for name in OF_DECAY},
+    **{name: f"quick_{name}({{0}})" for name in ("exp", *OF_DECAY)},
     "xlogy": "({0} == 0 && {1} == {1} ? 0 : {0} * log{f}({1}))",
     "sign": "({0} > 0 ? 1 : {0} < 0 ? -1 : {0} == 0 ? 0 : {0})",
     "mod": "_mod({0}, {1})",
@@ -93,15 +93,21 @@ def _written(e: Any) -> str:
     return ENTRIES[e.name].replace("{f}", "{{f}}").format(*args) if known else ""
 
 
+def _own(name: str) -> str:
+    """One of the texts that the C of this back end alone has."""
+    return Path(__file__).with_name("routines").joinpath(name).read_text(encoding="utf-8")
+
+
 #: What expressions above call.
 ENTRY_FUNCTIONS = f"""
+{_own("exp.c")}
 static INLINED real _mod(real a, real b) {{
     real r = F(fmod)(a, b);
     return r != 0 && (r < 0) != (b < 0) ? r + b : r == 0 ? F(copysign)((real)0, b) : r;
 }}
 
 #ifndef EXPONENTIALS
-static INLINED real decay(real x) {{ return F(exp)(-F(fabs)(x)); }}
+static INLINED real decay(real x) {{ return quick_exp(-F(fabs)(x)); }}
 static INLINED real log1p_of_part(real x) {{ return F(log1p)(x); }}
 static INLINED real where_negative(real x, real a, real b) {{ return x < 0 ? a : b; }}
 static INLINED real quick_tanh(real x) {{ return F(tanh)(x); }}
@@ -164,12 +170,14 @@ static inline real {name}(const real *x, long s, long n) {{
     return (real)found;
 }}
 """
+#: The most columns that functions of several of them take.
+COLUMNS = 64
 _SIGNS = (("max", ">"), ("min", "<"))
 REDUCTION_FUNCTIONS = "\n".join([
-    "enum { COLUMNS = 64 };",
+    f"enum {{ COLUMNS = {COLUMNS} }};",
     *[_EXTREME.format(name=f"_{word}", kind=word, sign=sign) for word, sign in _SIGNS],
     *[_EXTREME_PLACE.format(name=f"_place_of_{word}", sign=sign) for word, sign in _SIGNS],
-    Path(__file__).with_name("routines").joinpath("reductions.c").read_text(encoding="utf-8"),
+    _own("reductions.c"),
 ])  # fmt: skip
 
 
@@ -219,7 +227,7 @@ def in_vectors(row: Op) -> bool:
     NumPy has some of them for one entry at a time only.
     """
     name, suffix, _ = ENTRIES.get(row.name, "").partition("{f}")
-    return row.name in OF_DECAY or (bool(suffix) and name in _VECTOR_NAMES)
+    return row.name in ("exp", *OF_DECAY) or (bool(suffix) and name in _VECTOR_NAMES)
 
 
 #: Rows that have a function of whole matrices of their name.

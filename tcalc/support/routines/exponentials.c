@@ -19,18 +19,19 @@ static INLINED long long bits_of(double x)
     return bits;
 }
 
-/* exp(-|x|) is power * (1 + more): a power of two, and expm1(r) = r + r^2 q(r) for |r| <= log(2)/2,
-   where q is a polynomial of which the error is below 2^-58. */
+/* exp(x) is 2^k (1 + more), where |x - k log(2)| <= log(2)/2. */
 typedef struct {
-    double power, more;
-} Exponential;
-static INLINED Exponential exponential(double x)
+    double k, more;
+} Reduced;
+
+/* Added to this number, others are rounded to integers, which are then its last bits. */
+#define ROUNDER 0x1.8p52
+
+/* more is expm1(r) = r + r^2 q(r), where q is a polynomial of which the error is below 2^-58; k is
+   with the rounder. */
+static INLINED Reduced reduced(double x)
 {
-    x = -fabs(x);
-    x = x < -746 ? -746 : x;
-    /* Added to this number, others are rounded to integers, which are then its last bits. */
-    const double rounder = 0x1.8p52;
-    double t = fma(x, 0x1.71547652b82fep+0, rounder), k = t - rounder;
+    double t = fma(x, 0x1.71547652b82fep+0, ROUNDER), k = t - ROUNDER;
     double r = fma(k, -0x1.abc9e3b39803fp-56, fma(k, -0x1.62e42fefa39efp-1, x));
     double r2 = r * r;
     double a = fma(0x1.55555555554f8p-3, r, 0x1.000000000000ap-1);
@@ -39,9 +40,22 @@ static INLINED Exponential exponential(double x)
     double d = fma(0x1.71df2b6297db1p-19, r, 0x1.a0199a3393f82p-16);
     double e = fma(0x1.ad7592af1ef43p-26, r, 0x1.28ad518fb4256p-22);
     double q = fma(fma(e, r2 * r2, fma(d, r2, c)), r2 * r2, fma(b, r2, a));
+    return (Reduced){t, fma(r2, q, r)};
+}
+
+/* exp(-|x|) is power * (1 + more). */
+typedef struct {
+    double power, more;
+} Exponential;
+static INLINED Exponential exponential(double x)
+{
+    x = -fabs(x);
+    /* From here on the power is 0 of itself: numbers below normal ones take many times as long. */
+    x = x < -753.4 ? -753.4 : x;
+    Reduced part = reduced(x);
     /* The power, which may be below normal numbers, from one that is not. */
-    double power = number_of_bits((bits_of(t) + 64 + 1023) << 52) * 0x1p-64;
-    return (Exponential){power, fma(r2, q, r)};
+    double power = number_of_bits((bits_of(part.k) + 64 + 1023) << 52) * 0x1p-64;
+    return (Exponential){power, part.more};
 }
 
 static INLINED double decay(double x)

@@ -119,13 +119,13 @@ static inline void _places_in_order(const real *x, long s, real *out, long t, lo
 }
 
 static inline real _logsumexp(const real *x, long n) {
-    real top = _max(x, n);
+    const real top = _max(x, n);
     wide sum = 0;
     if (!isfinite(top))
-        top = 0;
+        return top;
     #pragma omp simd reduction(+: sum)
     for (long i = 0; i < n; i++)
-        sum += F(exp)(x[i] - top);
+        sum += decay(x[i] - top);
     return top + (real)log(sum);
 }
 
@@ -139,20 +139,18 @@ static inline real _weighted_logsumexp(const real *x, long s, const real *b, lon
     if (!isfinite(top))
         top = 0;
     for (long i = 0; i < n; i++)
-        sum += b[i * t] != 0 ? b[i * t] * F(exp)(x[i * s] - top) : b[i * t];
+        sum += b[i * t] != 0 ? b[i * t] * quick_exp(x[i * s] - top) : b[i * t];
     return top + (real)log(sum);
 }
 
 static inline void _logsumexp_across(const real *x, long n, long s, long m, real *out) {
     real sum[COLUMNS] = {0};
     _max_across(x, n, s, m, out);
-    for (long j = 0; j < m; j++)
-        out[j] = isfinite(out[j]) ? out[j] : 0;
     for (long i = 0; i < n; i++)
         #pragma omp simd
         for (long j = 0; j < m; j++)
-            sum[j] += F(exp)(x[i * s + j] - out[j]);
+            sum[j] += decay(x[i * s + j] - out[j]);
     #pragma omp simd
     for (long j = 0; j < m; j++)
-        out[j] += F(log)(sum[j]);
+        out[j] = isfinite(out[j]) ? out[j] + F(log)(sum[j]) : out[j];
 }
