@@ -19,19 +19,16 @@ static INLINED long long bits_of(double x)
     return bits;
 }
 
-/* exp(x) is 2^k (1 + more), where |x - k log(2)| <= log(2)/2. */
+/* exp(x) is 2^k (1 + more), where |x - k log(2)| <= log(2)/2: more is expm1(r) = r + r^2 q(r), where
+   q is a polynomial of which the error is below 2^-58. k is in the last bits of `whole`. */
 typedef struct {
-    double k, more;
+    double whole, more;
 } Reduced;
-
-/* Added to this number, others are rounded to integers, which are then its last bits. */
-#define ROUNDER 0x1.8p52
-
-/* more is expm1(r) = r + r^2 q(r), where q is a polynomial of which the error is below 2^-58; k is
-   with the rounder. */
 static INLINED Reduced reduced(double x)
 {
-    double t = fma(x, 0x1.71547652b82fep+0, ROUNDER), k = t - ROUNDER;
+    /* Added to this number, others are rounded to integers, which are then its last bits. */
+    const double rounder = 0x1.8p52;
+    double t = fma(x, 0x1.71547652b82fep+0, rounder), k = t - rounder;
     double r = fma(k, -0x1.abc9e3b39803fp-56, fma(k, -0x1.62e42fefa39efp-1, x));
     double r2 = r * r;
     double a = fma(0x1.55555555554f8p-3, r, 0x1.000000000000ap-1);
@@ -54,7 +51,7 @@ static INLINED Exponential exponential(double x)
     x = x < -753.4 ? -753.4 : x;
     Reduced part = reduced(x);
     /* The power, which may be below normal numbers, from one that is not. */
-    double power = number_of_bits((bits_of(part.k) + 64 + 1023) << 52) * 0x1p-64;
+    double power = number_of_bits((bits_of(part.whole) + 64 + 1023) << 52) * 0x1p-64;
     return (Exponential){power, part.more};
 }
 

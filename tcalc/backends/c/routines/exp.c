@@ -14,7 +14,7 @@ static INLINED double quick_exp(double x)
     Reduced part = reduced(x);
     /* 2^k as a product, of which neither factor leaves the range of normal numbers. */
     double scale = x < 0 ? 0x1p-64 : 2;
-    double power = number_of_bits(((bits_of(part.k) + 2 * 1023) << 52) - bits_of(scale));
+    double power = number_of_bits(((bits_of(part.whole) + 2 * 1023) << 52) - bits_of(scale));
     return fma(power, part.more, power) * scale;
 }
 #elif defined(QUICK_EXP)
