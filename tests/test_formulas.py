@@ -113,3 +113,10 @@ def test_causes_are_seen(cause: str, text: str) -> None:
 def test_ties_are_left_out_of_all_branches(text: str, by: str, gradient: str) -> None:
     e = tc.parse(text, x="n", y="n", A=("n", "n"), a=(), t=())
     assert str(tc.grad(e, by)) == gradient
+
+
+def test_sums_along_axes_of_other_extents_are_two_terms() -> None:
+    """x.*(A*1) + x.*(B*1) is no product with a sum of matrices of unlike shapes."""
+    e = tc.parse("x .* sum(A, axis=1) + x .* sum(B, axis=1)", x="n", A=("n", "m"), B=("n", "k"))
+    assert str(e) == "x .* (A*vector(1) + B*vector(1))"
+    assert str(tc.grad(e @ e, "x")) == "2*x .* (A*vector(1) + B*vector(1)).^2"

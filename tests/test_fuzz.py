@@ -162,3 +162,10 @@ def test_entries_of_the_first_row_are_no_rows(seed: int) -> None:
     found = case(seed)
     assert found is not None
     assert not together([found], "printed c")
+
+
+@pytest.mark.parametrize("seed", [989201820])
+def test_sums_of_rows_of_matrices_of_other_widths(seed: int) -> None:
+    found = case(seed)
+    assert found is not None
+    assert not compared(found, "matrix text")

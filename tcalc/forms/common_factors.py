@@ -177,8 +177,8 @@ def _different_factor(e: Expr) -> Iterable[Expr | None]:
     found: dict[Any, list[tuple[int, Expr, Expr]]] = {}
     for k, term in enumerate(e.args):
         for key, factor, rest in _without_one(term):
-            found.setdefault((*key, id(rest)), []).append((k, factor, rest))
-    for (word, axes, _), group in found.items():
+            found.setdefault((*key, factor.shape, id(rest)), []).append((k, factor, rest))
+    for (word, axes, *_), group in found.items():
         members = {k for k, _, _ in group}
         if len(group) != len(members) or len(group) == 1:
             continue
