@@ -26,8 +26,8 @@ PARTS: dict[str, Part] = {
     "derivatives": Part(
         files("tcalc/accumulation/*.py", "tcalc/calculus/transforms.py",
               "tcalc/calculus/projection.py", "tcalc/ops/elementwise.py", "tcalc/ops/special.py",
-              "tcalc/ops/bessel.py", "tcalc/ops/guard.py", "tcalc/ops/reductions.py",
-              "tcalc/ops/ordering.py", "tcalc/ops/incomplete.py"),
+              "tcalc/ops/bessel.py", "tcalc/ops/guard.py", "tcalc/ops/missing.py",
+              "tcalc/ops/reductions.py", "tcalc/ops/ordering.py", "tcalc/ops/incomplete.py"),
     ),
     "matrix derivatives": Part(
         files("tcalc/ops/matrix/*.py"),

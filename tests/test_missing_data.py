@@ -157,6 +157,46 @@ def test_choices_by_what_a_branch_reads_stay_as_they_are() -> None:
         assert str(e).count("where") == 1
 
 
+def _masked(y: Any, seen: Any) -> Any:
+    return tc.where(seen, (y - tc.var("c") ** 2) ** 2 + tc.exp(tc.var("c") * y), 0)
+
+
+#: Where the data and the mask are from: constants or variables, each.
+KNOWN: dict[str, Callable[[Any, Any], Any]] = {
+    "both constant": lambda y, seen: _masked(y, seen),
+    "by isnan of a constant": lambda y, seen: tc.where(
+        np.isnan(y), 0, (y - tc.var("c") ** 2) ** 2 + tc.exp(tc.var("c") * y)
+    ),
+    "a constant mask": lambda y, seen: _masked(tc.var("y", 4), seen),
+    "constant data": lambda y, seen: _masked(y, tc.var("s", 4) > 0),
+    "in the steps of a loop": lambda y, seen: tc.fold(
+        lambda s, i: s + _masked(tc.var("y", 4)[i], tc.var("s", 4)[i] > 0), 0.0, 4
+    ),
+    "in the steps of a loop, both constant": lambda y, seen: tc.fold(
+        lambda s, i: s + _masked(tc.const(y)[i], tc.const(seen)[i]), 0.0, 4
+    ),
+}
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_masks_and_data_may_be_constants_and_entries_at_an_index(name: str) -> None:
+    y, seen = DATA["y"], ~np.isnan(DATA["y"])
+    f, there = tc.sum(KNOWN[name](y, seen)), y[~np.isnan(y)]
+
+    def observed(c: Any) -> Any:
+        return jnp.sum((there - c**2) ** 2 + jnp.exp(c * there))
+
+    data = {"y": y, "s": seen * 1.0, "c": 0.7}
+    for e, wanted in (
+        (f, observed), (tc.grad(f, "c"), jax.grad(observed)),
+        (tc.hessian(f, "c"), jax.hessian(observed)),
+    ):  # fmt: skip
+        given = {k: v for k, v in data.items() if k in e.variables}
+        for backend in ("numpy", "c"):
+            found = tc.compile(e, backend=backend)(**given)
+            np.testing.assert_allclose(found, wanted(0.7), rtol=1e-12)
+
+
 def test_a_value_that_is_missing_is_no_regressor_of_the_next_one() -> None:
     y, c = tc.var("y", "n"), tc.var("c")
     f = tc.nansum((y[1:] - c * y[:-1]) ** 2)

@@ -11,8 +11,8 @@ from ..graph.normal import add, einsum, scale, view
 from ..graph.operators import TABLE
 from ..graph.products import is_number, is_zero, numeric_value, split_coef
 from ..graph.sums import absent_axes, outer_factors
+from ..ops.choices import choice, choose, is_truth
 from ..ops.elementwise import reciprocal
-from ..ops.guard import choice, choose, is_truth
 from ..ops.reductions import prod
 from .laws import law
 

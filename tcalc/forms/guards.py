@@ -17,8 +17,8 @@ from ..graph.normal import add, einsum, scale, terms_of
 from ..graph.operators import TABLE
 from ..graph.products import filled, is_zero, numeral, numeric_value, split_coef
 from ..graph.sums import embeds
+from ..ops.choices import Place, choice, operands_by_entry
 from ..ops.elementwise import power
-from ..ops.guard import Place, choice, operands_by_entry
 from .laws import law
 from .powers import RECIPROCAL, degree_of
 

@@ -15,9 +15,9 @@ from ..graph.normal import add, einsum, terms_of
 from ..graph.operators import TABLE
 from ..graph.products import filled, is_number, numeral, zeros_node
 from ..ops import arithmetic
+from ..ops.choices import choice
 from ..ops.cumulative import cumsum
 from ..ops.elementwise import equal, logaddexp, maximum, minimum, where
-from ..ops.guard import choice
 from ..ops.joining import concatenate
 from ..ops.reductions import arange, logsumexp, max, min, prod
 from ..support.records import NamedTuple

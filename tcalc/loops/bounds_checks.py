@@ -23,8 +23,8 @@ from ..integers.affine import Affine, Constraint
 from ..integers.polyhedra import System, implied, integer_range
 from ..ops.affine_entries import conjunction, inside, place_form
 from ..ops.arithmetic import expand
+from ..ops.choices import choice, choose
 from ..ops.elementwise import logical_not
-from ..ops.guard import choice, choose
 from ..ops.indicator import CheckedAccess, indicator, label_of
 from ..ops.outside import deferred
 from ..support.errors import RangeError

@@ -16,8 +16,8 @@ from ..graph.operators import TABLE
 from ..graph.products import is_number, numeral, zeros_node
 from ..graph.sums import absent_axes
 from ..ops import arithmetic
+from ..ops.choices import choice
 from ..ops.elementwise import equal, isnan, less, less_equal, logical_and, where
-from ..ops.guard import choice
 from ..ops.reductions import arange, hardmax, hardmin, max, min
 from ..support.records import NamedTuple
 from .accumulations import dependents, with_first

@@ -21,7 +21,7 @@ from ..graph.products import is_number, is_zero, numeral
 from ..integers.affine import Affine, Constraint
 from ..integers.boxes import index
 from .arithmetic import add, multiply, subtract
-from .guard import chooses
+from .choices import chooses
 from .indicator import CheckedAccess, indicator, label_of
 from .outside import deferred
 from .reductions import arange

@@ -17,8 +17,10 @@ from ..graph.products import is_number, numeral, numeric_value, split_coef
 from ..support.errors import TraceError
 from . import arithmetic
 from .arithmetic import as_expr, broadcast, public
+from .choices import choose, is_truth
 from .elementwise_row import NONNEGATIVE, POSITIVE, UNIT, Function, elementwise
-from .guard import choose, guarded, is_truth, sees_infinity
+from .guard import guarded
+from .missing import sees_infinity
 from .views import ones, zeros
 
 __all__ = [

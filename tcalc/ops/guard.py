@@ -15,45 +15,23 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import islice
-from math import inf, isfinite, isinf
+from math import inf, isfinite
 
 from ..graph.applications import apply
-from ..graph.captures import is_captured
 from ..graph.extents import ONE
-from ..graph.factors import indicates, selects
-from ..graph.nodes import Add, Apply, Const, Einsum, Expr, Labels, Var
+from ..graph.nodes import Add, Apply, Einsum, Expr, Labels
 from ..graph.normal import add, einsum
-from ..graph.operators import Op, operator_named
+from ..graph.operators import operator_named
 from ..graph.products import is_number, numeral, numeric_value
 from ..support.limits import spend
+from .choices import NEAREST, Key, Place, below, choice, choose, is_truth, operands_by_entry
+from .missing import SUMMED, missing_places, rows_of_sum
 
-Place = tuple[Expr, Labels]
-Key = tuple[int, Labels]
-#: The axis of a place along which a sum runs, of what the condition asks or of the branch.
-SUMMED = -1
 #: Steps of looking at one node of a branch.
 _VISIT = 20
-#: Places of a branch from which on it is large; the nearest of them that both branches may read,
-#: the places at which it is found out whether they do, and the choices around these.
-LARGE, NEAREST, LOOKED, DEPTH = 128, 512, 4096, 4
-
-
-def chooses(op: Op) -> bool:
-    """Is a row the choice between two branches by a condition?"""
-    return op is operator_named("where")
-
-
-def choice(e: Expr) -> tuple[Expr, Expr, Expr] | None:
-    """Condition and branches, where e chooses between two."""
-    if isinstance(e, Apply) and chooses(e.op):
-        condition, one, other = e.args
-        return condition, one, other
-    return None
-
-
-def choose(condition: Expr, one: Expr, other: Expr) -> Expr:
-    """The choice between branches of one shape that need no guard."""
-    return apply(operator_named("where"), condition, one, other)
+#: Places of a branch from which on it is large; those at which it is found out whether the other
+#: branch reads them too, and the choices around these.
+LARGE, LOOKED, DEPTH = 128, 4096, 4
 
 
 def guarded(conditions: Sequence[Expr], branches: Sequence[Expr]) -> list[Expr]:
@@ -64,7 +42,7 @@ def guarded(conditions: Sequence[Expr], branches: Sequence[Expr]) -> list[Expr]:
     shared: Collection[Key] | None = None
     found = []
     for condition, branch, other in zip(conditions, branches, branches[::-1], strict=True):
-        missing = _missing(condition, branch, other)
+        missing = missing_places(condition, branch, other)
         new = _Guard(condition, missing).run(branch, LARGE)
         if new is None:
             shared = _read_by_both(conditions, branches) if shared is None else shared
@@ -72,22 +50,6 @@ def guarded(conditions: Sequence[Expr], branches: Sequence[Expr]) -> list[Expr]:
         assert new is not None
         found.append(new)
     return found
-
-
-def operands_by_entry(node: Expr, word: Labels) -> list[Place]:
-    """Operands that every entry of a node, whose axes are labelled, meets entry by entry."""
-    if isinstance(node, Add) or (isinstance(node, Apply) and node.op.elementwise):
-        return [(arg, word) for arg in node.args]
-    if isinstance(node, Einsum) and not node.summed and len(set(node.out)) == len(node.out):
-        axis = dict(zip(node.out, word, strict=True))
-        words = [tuple([axis[label] for label in w]) for w in node.labels]
-        return list(zip(node.args, words, strict=True))
-    return []
-
-
-def is_truth(e: Expr) -> bool:
-    """Is e 1 or 0 whatever its operands are, and its derivative zero?"""
-    return isinstance(e, Apply) and e.op.meaning.truth
 
 
 class _Guard:
@@ -180,10 +142,10 @@ class _Guard:
     def summed(self, node: Einsum, word: Labels) -> Expr | None:
         """A sum of products whose operands are 0 off the branch, where they may be nan there."""
         args = list(node.args)
-        for k, (arg, places) in _rows(node, word, len(self.shape)).items():
+        for k, (arg, places) in rows_of_sum(node, word, len(self.shape)).items():
             missing = {
                 (at, own)
-                for (at, own), _ in _below((arg, tuple(range(arg.ndim))))
+                for (at, own), _ in below((arg, tuple(range(arg.ndim))))
                 if (at, tuple([places[i] for i in own])) in self.within_sums
             }
             if missing:
@@ -219,132 +181,19 @@ class _Guard:
         return choose(self.condition, inner, numeral(point, self.shape))
 
 
-# --- what is not there ----------------------------------------------------------------------------
-
-
-def _missing(condition: Expr, branch: Expr, other: Expr) -> set[Key]:
-    """The places of a branch that may be nan off it, where all that it reads are not.
-
-    They are those of which the condition asks, also of any entry of a row, and where it is a mask,
-    made of data with a number for what is off it, all variables but these data.
-    """
-    word = tuple(range(condition.ndim))
-    compared = list(_compared((condition, word)))
-    asked = [place for place, asks in compared if asks]
-    for place in asked[:]:
-        for (_, own), e in islice(_below(place), NEAREST):
-            if isinstance(e, Einsum) and e.summed:
-                asked += _rows(e, own, len(word)).values()
-    if asked:
-        below = [found for place in asked for found in _below(place)]
-        return {
-            key for key, e in below if (key[1] or not word) and not operands_by_entry(e, key[1])
-        }
-    data = {id(e) for (e, _), _ in compared if not is_number(e)}
-    read = [(key, e) for key, e in _below((branch, word)) if isinstance(e, Var)]
-    made_of = [e for (e, _), _ in compared if (id(e) in data and e.args) or isinstance(e, Var)]
-    mask = is_number(other) and made_of and all(isinstance(e, Var) for e in made_of)
-    if not mask:
-        return set()
-    return {key for key, e in read if len(key[1]) == len(word) and id(e) not in data}
-
-
-def _rows(e: Einsum, word: Labels, ndim: int) -> dict[int, Place]:
-    """The operands of a sum of products that have so many first axes: which, and where.
-
-    None of what takes entries, which is read by entry itself.
-    """
-    if len(set(e.out)) < len(e.out) or any(indicates(a) or selects(a) for a in e.args):
-        return {}
-    axis = dict(zip(e.out, word, strict=True))
-    places = [tuple([axis.get(label, SUMMED) for label in labels]) for labels in e.labels]
-    return {
-        k: (arg, own)
-        for k, (arg, own) in enumerate(zip(e.args, places, strict=True))
-        if len({*e.labels[k]}) == len(own) and set(range(ndim)).issubset(own)
-    }
-
-
-def _compared(place: Place, asked: bool = False) -> Iterator[tuple[Place, bool]]:
-    """What a condition is about, and whether it asks if that is a finite number."""
-    node, word = place
-    truth = isinstance(node, Apply) and is_truth(node)
-    turned = isinstance(node, Einsum) and len(node.args) == 1 and node.coef == ONE
-    inside = operands_by_entry(node, word) if truth or turned else []
-    if isinstance(node, Einsum) and node.summed and turned and is_truth(node.args[0]):
-        inside = list(_rows(node, word, 0).values())
-    for operand in inside:
-        yield from _compared(operand, asked if turned else _asks(node))
-    if not inside and not truth:
-        yield place, asked
-
-
-def _asks(node: Expr) -> bool:
-    """Does a comparison ask for nan or infinity?"""
-    assert isinstance(node, Apply)
-    numbers = [numeric_value(e) for e in node.args]
-    itself = len(node.args) == 2 and node.args[0] is node.args[1]
-    return node.op is operator_named("isnan") or itself or any(v in (inf, -inf) for v in numbers)
-
-
-# --- sums of nothing ------------------------------------------------------------------------------
-
-
-def sees_infinity(e: Expr) -> bool:
-    """May entries be infinite by what is written, as those that a mask leaves out of a sum are?
-
-    What is looked for are numbers, and arrays that a function reads from outside, by entry.
-    """
-    waiting, seen = [e], {e}
-    for node in islice(iter(waiting), NEAREST):
-        value = numeric_value(node)
-        if value is not None and isinf(value):
-            return True
-        if isinstance(node, Const) and (abs(node.value) == inf).any():
-            return True
-        if isinstance(node, Var) and is_captured(node):
-            return True
-        if isinstance(node, Add) or _keeps_entries(node):
-            waiting += [arg for arg in dict.fromkeys(node.args) if arg not in seen]
-            seen.update(node.args)
-    return False
-
-
-def _keeps_entries(node: Expr) -> bool:
-    if isinstance(node, Apply):
-        return node.op.elementwise and not is_truth(node)
-    if not isinstance(node, Einsum):
-        return False
-    return (
-        not node.summed or len(node.args) == 1 or any(indicates(e) or selects(e) for e in node.args)
-    )
-
-
 # --- what both branches read ----------------------------------------------------------------------
 
 
 def _read_by_both(conditions: Sequence[Expr], branches: Sequence[Expr]) -> Collection[Key]:
     """What both branches of a choice read for every entry, each where it is taken."""
     roots = [(branch, tuple(range(branch.ndim))) for branch in branches]
-    one, other = ({key for key, _ in islice(_below(root), NEAREST)} for root in roots)
+    one, other = ({key for key, _ in islice(below(root), NEAREST)} for root in roots)
     wanted = one & other
     read = []
     for condition, root in zip(conditions, roots, strict=True):
         known = dict([_sense(condition, root[1])])
         read.append(_always_read(root, wanted, known, iter(range(LOOKED))))
     return read[0] & read[1]
-
-
-def _below(root: Place) -> Iterator[tuple[Key, Expr]]:
-    """The places below a branch and what stands there, the nearest first."""
-    waiting, seen = [root], {(id(root[0]), root[1])}
-    for node, word in waiting:
-        yield (id(node), word), node
-        places = [] if is_truth(node) else operands_by_entry(node, word)
-        for place in places[1:] if choice(node) else places:
-            if (key := (id(place[0]), place[1])) not in seen:
-                seen.add(key)
-                waiting.append(place)
 
 
 def _sense(condition: Expr, word: Labels) -> tuple[Key, bool]:

@@ -21,6 +21,7 @@ from ..graph.variables import check_extent
 from ..support.errors import UnsupportedError
 from . import arithmetic
 from .arithmetic import Axis, as_expr, chosen_axes, keep, public
+from .choices import choose
 from .elementwise import (
     abs,
     exp,
@@ -34,7 +35,7 @@ from .elementwise import (
     where,
 )
 from .elementwise_row import NONNEGATIVE, UNIT
-from .guard import choose, sees_infinity
+from .missing import sees_infinity
 from .views import ones, zeros
 
 __all__ = [

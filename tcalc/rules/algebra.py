@@ -12,8 +12,8 @@ from ..graph.normal import einsum, scale
 from ..graph.operators import TABLE
 from ..graph.products import is_number, numeric_value, split_coef
 from ..ops.arithmetic import sum
+from ..ops.choices import choice, is_truth
 from ..ops.elementwise import abs, cos, exp, isnan, log, power, sign, sin, sqrt, where
-from ..ops.guard import choice, is_truth
 from ..ops.powers import power_of
 from ..ops.reductions import NORM2, PROD, norm, prod
 from .facts import is_nonnegative, is_positive
