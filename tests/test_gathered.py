@@ -71,3 +71,30 @@ def test_rows_that_others_read_too_are_computed_once() -> None:
     shapes = {"table": (300, 3), "mix": (3, 40), "at": (100,)}
     alone = tc.compile(tc.sum(rows, axis=0)).plan_for(table=(300, 3), mix=(3, 40))
     assert both.plan_for(**shapes).flops <= alone.flops + 100 * 40
+
+
+@pytest.mark.parametrize("language", ["numpy", "jax", "torch"])
+def test_one_entry_of_each_row_is_read_alone(language: str) -> None:
+    """What is infinite or no number beside it does not meet it, in plans and printed programs."""
+    pytest.importorskip(language)
+    X, i = tc.var("X", ("n", "m")), tc.var("i", "n", integer=True)
+    J = tc.var("J", ("n", 3), integer=True)
+    data = np.random.default_rng(4).normal(size=(4, 3))
+    data[:, 1] = np.inf, np.nan, -np.inf, np.nan
+    rows, one, some = np.arange(4), np.array([0, 2, 2, 0]), np.array([[0, 2, 2], [2, 0, 0]] * 2)
+    for e, wanted, text in (
+        (X[tc.arange("n"), i], data[rows, one], "X[iota(n), i]"),
+        (tc.exp(X)[tc.arange("n"), i], np.exp(data[rows, one]), "exp(X)[iota(n), i]"),
+        (tc.var("X", (4, 3))[rows, one], data[rows, one], "X[iota(4), [0, 2, 2, 0]]"),
+        (
+            tc.take_along_axis(X, J, 1), np.take_along_axis(data, some, 1),
+            "X[iota(n)*vector(1, 3)', J]",
+        ),
+    ):  # fmt: skip
+        known = {"X": data, "i": one, "J": some}
+        program: dict[str, Any] = {}
+        exec(tc.to_code(e, language, name="f"), program)
+        np.testing.assert_allclose(e(**{k: known[k] for k in e.variables}), wanted)
+        np.testing.assert_allclose(program["f"](*[known[k] for k in e.variables]), wanted)
+        assert str(e) == text
+        assert tc.parse(text, **e.variables) is e

@@ -14,6 +14,7 @@ from ...graph.normal import einsum, view
 from ...integers.affine import Affine, Constraint
 from ...ops.indexing import getitem
 from ...ops.indicator import conditions, indicator
+from ...ops.reductions import arange
 from ...support.errors import Error
 from ...support.records import NamedTuple
 
@@ -50,28 +51,34 @@ def as_gather(node: Einsum) -> Gather | None:
         found = None if inner is None else as_gather(inner)
         return None if found is None else found._replace(perm=composed(node, found.perm))
     arrays = [(op, w) for op, w in zip(node.args, node.labels, strict=True) if not selects(op)]
-    chosen = {w[-1]: (op, w[:-1]) for op, w in zip(node.args, node.labels, strict=True)
+    chosen = {w[-1]: (op.args[0], w[:-1]) for op, w in zip(node.args, node.labels, strict=True)
               if selects(op)}  # fmt: skip
     if not arrays or len(chosen) + len(arrays) != len(node.args) or not chosen:
         return None
     labels = {w for _, w in chosen.values() if w}
     shared = next(iter(labels), ())
-    if any(label in shared for _, w in arrays for label in w):
+    beside = {label for _, w in arrays for label in w if label in shared}
+    if chosen.keys() & set(node.out) or len(labels) > 1 or len(set(shared)) < len(shared):
         return None
-    one = _as_one(arrays, chosen.keys() | {label for label in node.out if label not in shared})
+    one = _as_one(arrays, chosen.keys() | beside | {k for k in node.out if k not in shared})
     if one is None:
         return None
     array, word = one
-    distinct = len(set(word + shared)) == len(word + shared)
-    if len(labels) > 1 or not distinct or not chosen.keys() <= set(word) - set(node.out):
+    if len(set(word)) < len(word) or not chosen.keys() <= set(word):
         return None
-    natural = natural_order(word, tuple(chosen), shared)
+    keys = {label: key for label, (key, _) in chosen.items()}
+    for label in beside:  # one entry of each row, whose number counts them
+        n = node.extents[label]
+        extents = {k: node.extents[label] for k, label in enumerate(shared)}
+        places = range(len(shared))
+        keys[label] = einsum([arange(n)], [(shared.index(label),)], places, ONE, extents)
+    natural = natural_order(word, tuple(keys), shared)
     if sorted(natural) != sorted(node.out):
         return None
-    keys = [chosen[label][0].args[0] if label in chosen else None for label in word]
-    while keys[-1] is None:
-        keys.pop()
-    return Gather(array, tuple(keys), tuple([natural.index(label) for label in node.out]))
+    shown = [keys.get(label) for label in word]
+    while shown[-1] is None:
+        shown.pop()
+    return Gather(array, tuple(shown), tuple([natural.index(label) for label in node.out]))
 
 
 class StridedView(NamedTuple):
