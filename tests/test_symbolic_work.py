@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from typing import Any
 
 import numpy as np
 import pytest
@@ -224,3 +225,29 @@ def test_rules_of_products_are_tried_where_their_operators_are(tried: list[str])
     simplify(tc.sqrt(x) * tc.cos(y) * y)
     assert "sqrt-squared" in tried
     assert "exp-times-sigmoid" not in tried
+
+
+def test_modes_that_cannot_save_what_they_take_are_not_derived(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of values of many nodes that compute little, the one that was found first is planned."""
+    derived = []
+    by_all_modes = modes.Accumulated._by_all_modes
+
+    def seen(self: modes.Accumulated) -> Any:
+        derived.append(self)
+        return by_all_modes(self)
+
+    monkeypatch.setattr(modes.Accumulated, "_by_all_modes", seen)
+    monkeypatch.setattr(candidates, "MANY_NODES", 20)
+    x, M = tc.var("x", "n"), tc.var("M", ("n", "n"))
+    e = x
+    for k in range(6):
+        e = tc.tanh(M @ e + k) * x
+    data = {n: np.random.default_rng(0).normal(size=(n, n)) / n for n in (3, 400)}
+    for n, wanted in ((3, False), (400, True)):
+        derived.clear()
+        step = tc.compile(tc.hessian(tc.sum(e**2), x), backend="numpy")
+        found = [step(x=np.ones(n), M=data[n]) for _ in range(3)]
+        assert bool(derived) is wanted
+        np.testing.assert_allclose(found[0], found[2], rtol=1e-8, atol=1e-10)

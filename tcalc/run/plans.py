@@ -9,7 +9,7 @@ from itertools import chain
 from ..backends.interface import BackEnd
 from ..calculus.respelling import respelled
 from ..graph.nodes import Derivative, Expr, dimensions, variables
-from ..plan.lowering.candidates import chosen, plan_as_spelled
+from ..plan.lowering.candidates import chosen, enough, plan_as_spelled
 from ..plan.lowering.make import make_plan
 from ..plan.lowering.memo import Known
 from ..plan.schedule.memory import allowed, check_fits
@@ -51,10 +51,9 @@ class Plans:
 
     def of_one_call(self, roots: Roots, sizes: Sizes, known: Known, itemsize: int) -> Plan | None:
         """A plan of values as they were found first; None where finding the best is worth it."""
-        derivatives = [root for root in roots if isinstance(root, Derivative)]
-        if not derivatives:
+        if not any(isinstance(root, Derivative) for root in roots):
             return None
-        several = any(root.ways for root in derivatives)
+        several = _several(roots)
         given = sizes, itemsize, self.fixed, self.lent, self.ordered, self.backend.machine
         plan = plan_as_spelled(list(map(first_of, roots)), *given, known, several)
         most = self._most()
@@ -66,13 +65,17 @@ class Plans:
         def usable(*values: Expr) -> bool:
             return self._readable(values) and sizes.keys() >= set(dimensions(values))
 
+        found = list(map(first_of, roots))
+        given = sizes, self.backend.machine, known
+        if usable(*found) and (not _several(roots) or enough(found, *given)):
+            return found
         options = list(map(values_of, roots))
         if not usable(*chain.from_iterable(options)):
             pairs = zip(options, roots, strict=True)
             options = [list(filter(usable, values)) or [first_of(r)] for values, r in pairs]
         first = [values[0] for values in options]
         complete = sizes.keys() >= set(dimensions(first))  # else others say what is missing
-        return chosen(options, sizes, self.backend.machine, known) if complete else first
+        return chosen(options, *given) if complete else first
 
     def options(self, roots: Roots, sizes: Sizes) -> list[list[Expr]]:
         """What may be computed for the roots: the cheapest at these sizes, then other ways."""
@@ -138,3 +141,8 @@ class Plans:
     def _memory(self) -> int | None:
         """Bytes that there are where it runs; None for what this process may have."""
         return self.backend.machine.memory or self.backend.memory()
+
+
+def _several(roots: Roots) -> bool:
+    """Is one of the roots a derivative that may be found in several ways?"""
+    return any(isinstance(root, Derivative) and root.ways for root in roots)

@@ -32,6 +32,8 @@ FIRST_SHARE = 0.5
 #: Values whose times as spelled are this close may change places where other spellings are tried,
 #: which they are where a root takes this part of the time of all.
 CLOSE, NOTABLE = 2.0, 0.05
+#: Nodes of values from which on it takes a second or more to find others.
+MANY_NODES = 1000
 
 
 def chosen(
@@ -60,6 +62,17 @@ def chosen(
             places[key] = _shortest(values, given) if small else _best(values, given, total)
         found.append(values[places[key]])
     return found
+
+
+def enough(
+    values: Sequence[Expr], sizes: Mapping[str, int], machine: Machine, known: Known | None
+) -> bool:
+    """Does finding other values, which have as many nodes, take longer than they can save?"""
+    nodes = len(postorder(values))
+    if nodes < MANY_NODES:
+        return False
+    given = given_for(sizes, machine=machine, known=known)
+    return lowered_in(values, given).time < machine.worth_comparing * nodes
 
 
 def planned(
