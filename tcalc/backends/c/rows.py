@@ -31,6 +31,8 @@ _COMPARED = {
 }  # fmt: skip
 #: What is made of exp(-|x|), once for all of one entry.
 OF_DECAY = ("sigmoid", "softplus", "sech", "tanh")
+#: Rows that have arithmetic of our own, ``quick_`` before their names.
+QUICK = ("exp", *OF_DECAY)
 _ARITHMETIC = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/"}
 
 ENTRIES: dict[str, str] = {
@@ -45,7 +47,7 @@ ENTRIES: dict[str, str] = {
     "ndtr": "(erfc{f}({0} * (real)-0x1.6a09e667f3bcdp-1) / 2)",
     "gammaln": "({0} == -INFINITY ? {0} : lgamma{f}({0}))",
     "logaddexp": "quick_logaddexp({0}, {1})",
-    **{name: f"quick_{name}({{0}})" for name in ("exp", *OF_DECAY)},
+    **{name: f"quick_{name}({{0}})" for name in QUICK},
     "xlogy": "({0} == 0 && {1} == {1} ? 0 : {0} * log{f}({1}))",
     "sign": "({0} > 0 ? 1 : {0} < 0 ? -1 : {0} == 0 ? 0 : {0})",
     "mod": "_mod({0}, {1})",
@@ -227,7 +229,7 @@ def in_vectors(row: Op) -> bool:
     NumPy has some of them for one entry at a time only.
     """
     name, suffix, _ = ENTRIES.get(row.name, "").partition("{f}")
-    return row.name in ("exp", *OF_DECAY) or (bool(suffix) and name in _VECTOR_NAMES)
+    return row.name in QUICK or (bool(suffix) and name in _VECTOR_NAMES)
 
 
 #: Rows that have a function of whole matrices of their name.

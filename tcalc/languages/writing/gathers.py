@@ -68,10 +68,9 @@ def as_gather(node: Einsum) -> Gather | None:
         return None
     keys = {label: key for label, (key, _) in chosen.items()}
     for label in beside:  # one entry of each row, whose number counts them
-        n = node.extents[label]
-        extents = {k: node.extents[label] for k, label in enumerate(shared)}
-        places = range(len(shared))
-        keys[label] = einsum([arange(n)], [(shared.index(label),)], places, ONE, extents)
+        rows, places = arange(node.extents[label]), range(len(shared))
+        extents = {k: node.extents[other] for k, other in enumerate(shared)}
+        keys[label] = einsum([rows], [(shared.index(label),)], places, ONE, extents)
     natural = natural_order(word, tuple(keys), shared)
     if sorted(natural) != sorted(node.out):
         return None
