@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, TypeVar
 
 from ..graph.nodes import Apply, Expr
 from ..graph.operators import Loop
@@ -17,7 +17,9 @@ from ..graph.operators import Loop
 Differentials = Sequence[Expr | None]
 
 #: Derivatives of loops by what they are derivatives of, which is held as long as they are.
-Derived = dict[Any, tuple[Differentials, Any]]
+Derived = dict[object, tuple[Any, object]]
+
+Found = TypeVar("Found")
 
 _known: ContextVar[Derived | None] = ContextVar("_known", default=None)
 
@@ -39,23 +41,27 @@ def sharing_loops(known: Derived | None = None) -> Iterator[None]:
 
 def loop_tangents(loop: Loop, node: Apply, given: Differentials) -> Differentials:
     """Tangents of all outputs of a loop, given those of its operands."""
-    return _once(loop.tangents, node, given)
+    key = id(node), _ids(given)
+    return _once(key, lambda: loop.tangents(node, given), (node, given))
 
 
 def loop_cotangents(
-    loop: Loop, node: Apply, given: Differentials, wanted: Sequence[bool]
-) -> Differentials:
-    """Cotangents of the wanted operands of a loop, given those of its outputs."""
-    return _once(loop.cotangents, node, given, wanted)
+    loop: Loop, node: Apply, given: Sequence[Differentials], wanted: Sequence[Sequence[bool]]
+) -> list[Differentials]:
+    """Cotangents of the wanted operands of a loop, given those of its outputs, for every row."""
+    key = id(node), tuple(map(_ids, given)), tuple(map(tuple, wanted))
+    return _once(key, lambda: loop.cotangents(node, given, wanted), (node, given))
 
 
-def _once(
-    derive: Callable[..., Differentials], node: Apply, given: Differentials, *wanted: Sequence[bool]
-) -> Differentials:
+def _ids(given: Differentials) -> tuple[int, ...]:
+    return tuple(map(id, given))
+
+
+def _once(key: object, derive: Callable[[], Found], of: object) -> Found:
     known = _known.get()
     if known is None:
-        return derive(node, given, *wanted)
-    key = (id(node), tuple(map(id, given)), *map(tuple, wanted))
+        return derive()
     if key not in known:
-        known[key] = derive(node, given, *wanted), (node, given)
-    return known[key][0]
+        known[key] = derive(), of
+    found: Found = known[key][0]
+    return found

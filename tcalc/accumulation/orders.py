@@ -19,6 +19,7 @@ from ..graph.nodes import Add, Apply, Einsum, Expr, Part, dimensions, postorder
 from ..graph.normal import add, einsum
 from ..graph.operators import Loop
 from ..graph.products import zeros_node
+from ..support.records import NamedTuple
 from .loops_once import loop_cotangents, loop_tangents
 from .partials import local_pullback, local_pushforward, operands_of, unit_tensor
 
@@ -83,6 +84,22 @@ def pushforwards(roots: Sequence[Expr], seeds: Mapping[Leaf, Expr]) -> list[Expr
     return [tangents.get(id(root)) for root in roots]
 
 
+class Row(NamedTuple):
+    """What a reverse accumulation begins and ends with.
+
+    Attributes
+    ----------
+    roots, seeds : sequence of Expr
+        Where it begins, and the cotangents there, of shape outputs + root.
+    wrt : sequence of Expr
+        What cotangents are asked for of.
+    """
+
+    roots: Sequence[Expr]
+    seeds: Sequence[Expr]
+    wrt: Sequence[Expr]
+
+
 def pullbacks(
     roots: Sequence[Expr], seeds: Sequence[Expr], wrt: Sequence[Expr]
 ) -> list[Expr | None]:
@@ -90,36 +107,81 @@ def pullbacks(
 
     None where a variable has no influence.
     """
-    waiting: dict[int, list[Expr]] = {}
-    for root, seed in zip(roots, seeds, strict=True):
-        waiting.setdefault(id(root), []).append(seed)
-    several: dict[int, dict[int, Expr]] = {}
-    done: dict[int, Expr] = {}
-    leaves = set(map(id, wrt))
-    nodes = dependent(roots, wrt)
-    inside = {id(node) for node in nodes}
-    for node in reversed(nodes):
-        if isinstance(node, Apply) and (loop := loop_operator(node)) and id(node) in several:
-            bars = [several[id(node)].get(k) for k in range(len(parts(node)))]
-            wanted = [id(arg) in inside for arg in node.args]
-            found = loop_cotangents(loop, node, bars, wanted)
-            for arg, part in zip(node.args, found, strict=True):
-                if part is not None:
-                    waiting.setdefault(id(arg), []).append(part)
-            continue
-        if id(node) not in waiting:
-            continue
-        cotangent = add(waiting.pop(id(node)))
-        if id(node) in leaves:
-            done[id(node)] = cotangent
-        elif isinstance(node, Part) and loop_operator(node.args[0]):
-            several.setdefault(id(node.args[0]), {})[node.index] = cotangent
+    return pullbacks_of_rows([Row(roots, seeds, wrt)])[0]
+
+
+def pullbacks_of_rows(rows: Sequence[Row]) -> list[list[Expr | None]]:
+    """Those of several rows, which meet in loops alone: one is derived for all rows at once."""
+    every = [_RowPullback(row) for row in rows]
+    for node in reversed(postorder([root for row in rows for root in row.roots])):
+        if loop := loop_operator(node):
+            assert isinstance(node, Apply)
+            asked = [own for own in every if id(node) in own.several]
+            if asked:
+                bars = [own.of_outputs(node) for own in asked]
+                wanted = [own.wanted(node) for own in asked]
+                found = loop_cotangents(loop, node, bars, wanted)
+                for own, parts_of_own in zip(asked, found, strict=True):
+                    own.receive(node.args, parts_of_own)
         else:
-            for k, arg in enumerate(operands_of(node)):
-                part = local_pullback(node, k, cotangent) if id(arg) in inside else None
-                if part is not None:
-                    waiting.setdefault(id(arg), []).append(part)
-    return [done.get(id(v)) for v in wrt]
+            for own in every:
+                own.visit(node)
+    return [[own.done.get(id(v)) for v in own.row.wrt] for own in every]
+
+
+class _RowPullback:
+    """The reverse accumulation of one row.
+
+    Attributes
+    ----------
+    waiting : dict
+        Parts of cotangents, by the id of the node that they are of.
+    several : dict
+        Cotangents of outputs of loops, by the id of the loop and their numbers.
+    done : dict
+        Those of `row.wrt`, by id.
+    """
+
+    def __init__(self, row: Row) -> None:
+        self.row = row
+        self.waiting: dict[int, list[Expr]] = {}
+        for root, seed in zip(row.roots, row.seeds, strict=True):
+            self.waiting.setdefault(id(root), []).append(seed)
+        self.several: dict[int, dict[int, Expr]] = {}
+        self.done: dict[int, Expr] = {}
+        self.leaves = set(map(id, row.wrt))
+        self.inside = {id(node) for node in dependent(row.roots, row.wrt)}
+
+    def visit(self, node: Expr) -> None:
+        """Pass on what waits at a node that is no loop."""
+        if id(node) not in self.waiting or id(node) not in self.inside:
+            return
+        cotangent = add(self.waiting.pop(id(node)))
+        if id(node) in self.leaves:
+            self.done[id(node)] = cotangent
+        elif isinstance(node, Part) and loop_operator(node.args[0]):
+            self.several.setdefault(id(node.args[0]), {})[node.index] = cotangent
+        else:
+            args = operands_of(node)
+            wanted = [id(arg) in self.inside for arg in args]
+            self.receive(
+                args,
+                [local_pullback(node, k, cotangent) if w else None for k, w in enumerate(wanted)],
+            )
+
+    def of_outputs(self, node: Apply) -> list[Expr | None]:
+        """Cotangents of all outputs of a loop."""
+        own = self.several[id(node)]
+        return [own.get(k) for k in range(len(parts(node)))]
+
+    def wanted(self, node: Apply) -> list[bool]:
+        return [id(arg) in self.inside for arg in node.args]
+
+    def receive(self, args: Sequence[Expr], found: Sequence[Expr | None]) -> None:
+        """Parts of the cotangents of operands."""
+        for arg, part in zip(args, found, strict=True):
+            if part is not None:
+                self.waiting.setdefault(id(arg), []).append(part)
 
 
 def pushforward(e: Expr, seeds: Mapping[Leaf, Expr]) -> Expr:
@@ -131,10 +193,16 @@ def pushforward(e: Expr, seeds: Mapping[Leaf, Expr]) -> Expr:
 
 def pullback(e: Expr, seed: Expr, wrt: Sequence[Expr]) -> list[Expr]:
     """Cotangents of variables, given that of e: of shape outputs + e, and outputs + variable."""
+    return _with_zeros(Row([e], [seed], wrt), pullbacks([e], [seed], wrt))
+
+
+def _with_zeros(row: Row, found: Sequence[Expr | None]) -> list[Expr]:
+    """The cotangents of a row with one root, those that are zero too."""
+    (e,), (seed,), wrt = row
     outputs = seed.shape[: seed.ndim - e.ndim]
-    found = pullbacks([e], [seed], wrt)
-    zeros = [zeros_node(outputs + v.shape) for v in wrt]
-    return [z if f is None else f for f, z in zip(found, zeros, strict=True)]
+    return [
+        zeros_node(outputs + v.shape) if f is None else f for f, v in zip(found, wrt, strict=True)
+    ]
 
 
 def forward(e: Expr, wrt: Sequence[Expr]) -> list[Expr]:
@@ -143,6 +211,12 @@ def forward(e: Expr, wrt: Sequence[Expr]) -> list[Expr]:
 
 def reverse(e: Expr, wrt: Sequence[Expr]) -> list[Expr]:
     return pullback(e, unit_tensor(e.shape), wrt)
+
+
+def reverse_of_rows(rows: Sequence[tuple[Expr, Sequence[Expr]]]) -> list[list[Expr]]:
+    """Derivatives of several expressions, each by its own variables."""
+    seeded = [Row([e], [unit_tensor(e.shape)], wrt) for e, wrt in rows]
+    return list(map(_with_zeros, seeded, pullbacks_of_rows(seeded)))
 
 
 def cross_country(e: Expr, wrt: Sequence[Expr]) -> list[Expr]:
@@ -217,7 +291,7 @@ class _VertexElimination:
             bar = unit_tensor(node.shape)
             given = [bar if i == node.index else None for i in range(len(parts(whole)))]
             wanted = [id(operand) in self.at for operand in whole.args]
-            self.several[key] = loop_cotangents(loop, whole, given, wanted)
+            (self.several[key],) = loop_cotangents(loop, whole, [given], [wanted])
         elif key not in self.several:
             tangent = unit_tensor(arg.shape)
             given = [tangent if i == k else None for i in range(len(whole.args))]

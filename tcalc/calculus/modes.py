@@ -6,12 +6,14 @@ or computes it many times wants the shortest, and asks.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from functools import partial
+from itertools import chain
 from typing import Any
 
-from ..accumulation.loops_once import derived_loops, sharing_loops
-from ..accumulation.orders import MODES, loops_apart
+from ..accumulation.loops_once import Derived, derived_loops, sharing_loops
+from ..accumulation.orders import MODES, loop_operator, loops_apart, reverse_of_rows
 from ..graph.nodes import Expr, Var, postorder
 from ..plan.lowering.candidates import by_operations
 from ..rules.row_spaces import of_factors
@@ -30,6 +32,10 @@ AUTO_MODES = ("reverse", "forward", "cross-country")
 #: by several modes.
 COMPARED = 500
 
+#: The most values that meet in loops whose derivatives are accumulated one by one, too, and by
+#: other modes: each of them has loops of its own then, by every variable.
+APART = 3
+
 
 class Accumulated:
     """The derivatives of one value by some variables, as one mode or several accumulate them.
@@ -38,40 +44,72 @@ class Accumulated:
     ----------
     first : list of Expr
         By every variable, by the mode that is taken first.
+    joint : bool
+        May `first` be accumulated together with the derivatives of other values?
     several : bool
-        Are other modes compared with it?
+        Is it compared with what other modes find?
     """
+
+    first: list[Expr]
 
     def __init__(self, value: Expr, wrt: Sequence[Var], mode: str) -> None:
         self.wrt = list(wrt)
         self._differences = at_once(value)
         value = self._differences.value
         self._ends = ends(value, self.wrt)
-        self.several = mode == "auto" and bool(value.ndim)
-        if self.several and len(postorder([value])) > COMPARED:
+        self._others = AUTO_MODES[1:] if mode == "auto" and value.ndim else ()
+        self.joint = mode == "auto"
+        if self._others and len(postorder([value])) > COMPARED:
             # of large graphs one mode is taken, as comparing takes the longest
-            self.several = False
+            self._others = ()
             mode = "reverse" if value.ndim < max(v.ndim for v in wrt) else "forward"
-        name = AUTO_MODES[0] if mode == "auto" else mode
-        found, self._spent = counted(partial(self._by, name))
-        self.first = of_factors(found)
-        self._loops = derived_loops()
+        self._mode = AUTO_MODES[0] if mode == "auto" else mode
+        self.joint = self.joint and self._mode == "reverse"
+        self._meets = False
+        self._spent = 0
+        self._loops: Derived | None = None
         self._all: list[Expr] | None = None
+
+    @property
+    def several(self) -> bool:
+        return bool(self._others)
+
+    def begin(self) -> None:
+        """Take the derivatives by the first mode."""
+        self._taken(*counted(partial(self._by, self._mode)))
+
+    def _taken(self, found: Sequence[Expr], spent: int) -> None:
+        """Keep the derivatives that are taken first, and how many steps they took."""
+        self.first, self._spent = of_factors(self._back(found)), spent
+        self._loops = derived_loops()
 
     def by(self, k: int, ranked: bool) -> list[Expr]:
         """The derivatives by variable k that differ, that of the fewest predicted operations first.
 
-        Dimensions count as NOMINAL; of equal ones that of the first mode is taken. Where they are
+        Dimensions count as NOMINAL; of equal ones that of the first mode is taken, and one that
+        meets others in loops comes last, as alone it costs as much as all of these. Where they are
         not `ranked` they are in the order of modes.
         """
         if self._all is None:
             self._all = self._by_all_modes()
         of_one = self._all[k :: len(self.wrt)]
         options = list({id(option): option for option in of_one}.values())
-        return by_operations(options) if ranked and len(options) > 1 else options
+        if not ranked or len(options) < 2:
+            return options
+        meeting = options[:1] if self._meets else []
+        return [*by_operations(options[len(meeting) :]), *meeting]
+
+    @property
+    def between(self) -> tuple[Expr, Sequence[Expr]]:
+        """What is derived, and by what, between the ends."""
+        return self._ends.value, self._ends.leaves
 
     def _by(self, mode: str) -> list[Expr]:
-        found = MODES[mode](self._ends.value, self._ends.leaves)
+        """Those between the ends."""
+        return MODES[mode](*self.between)
+
+    def _back(self, found: Sequence[Expr]) -> list[Expr]:
+        """Derivatives between the ends as those of the value by the variables."""
         return [self._differences.back(self._ends.back(k, e)) for k, e in enumerate(found)]
 
     def _by_all_modes(self) -> list[Expr]:
@@ -80,16 +118,16 @@ class Accumulated:
         A mode that takes more work than those before it together is given up: what takes so much
         longer to find is longer, and computes more.
         """
-        apart = loops_apart(self._ends.value, self._ends.leaves)
+        apart = loops_apart(*self.between)
         found: list[Expr] = []
         spent = self._spent
         with resting_collector(), sharing_loops(self._loops):
-            for name in AUTO_MODES[1:]:
+            for name in self._others:
                 if name == "cross-country" and apart:
                     continue
                 order = partial(counted, partial(self._by, name))
                 more, steps = attempted(order, spent + EFFORT) or ([], 0)
-                found += more
+                found += self._back(more)
                 spent += steps
             found = [*self.first, *of_factors(found)]
         self._loops = None
@@ -98,3 +136,36 @@ class Accumulated:
     def __getstate__(self) -> dict[str, Any]:
         """Without derivatives of loops, which are known by ids."""
         return {**self.__dict__, "_loops": None}
+
+    @staticmethod
+    def together(rows: Sequence[Accumulated]) -> None:
+        """Take the derivatives of several values by reverse mode, in which they may meet in loops.
+
+        Of those that do, their own are one more mode to be compared; of more than APART none is.
+        """
+        between, spent = counted(lambda: reverse_of_rows([row.between for row in rows]))
+        known = _loops([row.between[0] for row in rows])
+        made = [_loops(found) - known for found in between]
+        count = Counter(chain.from_iterable(made))
+        meeting = [any(count[loop] > 1 for loop in loops) for loops in made]
+        for row, found, meets in zip(rows, between, meeting, strict=True):
+            row._taken(found, spent // len(rows))
+            row._meets = meets
+            if meets:
+                row._others = (row._mode, *row._others) if sum(meeting) <= APART else ()
+
+
+def _loops(roots: Sequence[Expr]) -> set[int]:
+    return {id(node) for node in postorder(roots) if loop_operator(node)}
+
+
+def accumulated(values: Sequence[tuple[Expr, Sequence[Var]]], mode: str) -> list[Accumulated]:
+    """The derivatives of values, each by its own variables."""
+    found = [Accumulated(value, wrt, mode) for value, wrt in values]
+    joint = [own for own in found if own.joint]
+    if len(joint) > 1:
+        Accumulated.together(joint)
+    for own in found:
+        if own not in joint or len(joint) == 1:
+            own.begin()
+    return found

@@ -6,7 +6,7 @@ mode names, simplify the result, and mark its root with where it comes from.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -27,7 +27,7 @@ from ..rules.strategy import substitute
 from ..support.collector import resting_collector
 from ..support.errors import ShapeError
 from .deep_expressions import shortened
-from .modes import Accumulated
+from .modes import Accumulated, accumulated
 from .projection import as_root, as_roots, derivative_root
 
 #: Far above the 64 axes that arrays can have.
@@ -259,13 +259,15 @@ def _next_order(parts: list[Expr], wrt: list[Var], mode: str) -> list[list[Deriv
     """
     n = len(wrt)
     if len(parts) == 1 or n == 1:
-        return [_first_order(part, wrt, mode) for part in parts]
+        return _first_order(parts, [wrt] * len(parts), mode)
     rank = [(v.ndim, k) for k, v in enumerate(wrt)]
-    rows: list[dict[int, Derivative]] = []
-    for k, part in enumerate(parts):
-        own = [j for j in range(n) if rank[k % n] <= rank[j]]
-        found = _first_order(part, [wrt[j] for j in own], mode)
-        rows.append(dict(zip(own, found, strict=True)))
+    own = [[j for j in range(n) if rank[k % n] <= rank[j]] for k in range(len(parts))]
+    by = [[wrt[j] for j in places] for places in own]
+    if len(parts) == n:
+        found = _first_order(parts, by, mode)
+    else:  # of higher orders there are more rows than directions
+        found = [row for k in range(len(parts)) for row in _first_order([parts[k]], [by[k]], mode)]
+    rows = [dict(zip(places, row, strict=True)) for places, row in zip(own, found, strict=True)]
     for k, row in enumerate(rows):
         for j in set(range(n)) - row.keys():
             row[j] = _mirrored(rows[k - k % n + j][k % n])
@@ -287,13 +289,20 @@ def _turned(root: Derivative, perm: tuple[int, ...], ranked: bool) -> list[Expr]
     return [view(value, perm) for value in values]
 
 
-def _first_order(root: Expr, wrt: list[Var], mode: str) -> list[Derivative]:
-    (value,) = by_row_spaces([unprojected(root)])
+def _first_order(
+    roots: Sequence[Expr], wrt: Sequence[Sequence[Var]], mode: str
+) -> list[list[Derivative]]:
+    """The derivatives of the roots, each by its own variables."""
+    values = [by_row_spaces([unprojected(root)])[0] for root in roots]
+    several = accumulated(list(zip(values, wrt, strict=True)), mode)
+    return [_marked(root, found, by) for root, found, by in zip(roots, several, wrt, strict=True)]
+
+
+def _marked(root: Expr, found: Accumulated, wrt: Sequence[Var]) -> list[Derivative]:
     of: Expr = root
     before: tuple[Var, ...] = ()
     if isinstance(root, Derivative) and root.wrt:
         of, before = root.of, root.wrt
-    found = Accumulated(value, wrt, mode)
     return [
         derivative_root(first, of, (*before, v), partial(found.by, k) if found.several else None)
         for k, (first, v) in enumerate(zip(found.first, wrt, strict=True))

@@ -317,7 +317,8 @@ class Loop(Op):
     tangents, cotangents : callable
         The derivative of all outputs by all operands at once: ``tangents(node, given)`` of the
         outputs from those of the operands, and ``cotangents(node, given, wanted)`` of the operands
-        that are wanted from those of the outputs; None is zero.
+        that are wanted from those of the outputs, for every row of `given` and `wanted`; None is
+        zero.
     batched : callable
         ``batched(node, args, extent)`` are all outputs with an axis of that extent in front, from
         operands with that axis in front; None for an operand without it.
@@ -338,7 +339,9 @@ class Loop(Op):
 
     iteration: Callable[[tuple[Any, ...], Collection[int]], Iteration]
     tangents: Callable[[Apply, Differentials], Differentials]
-    cotangents: Callable[[Apply, Differentials, Sequence[bool]], Differentials]
+    cotangents: Callable[
+        [Apply, Sequence[Differentials], Sequence[Sequence[bool]]], list[Differentials]
+    ]
     batched: Callable[[Apply, Sequence[Expr | None], Extent], tuple[Expr, ...]]
     hoisted: Callable[[Apply, Mapping[str, int], Machine], tuple[Expr, ...] | None]
     summed: Callable[[Apply, Sequence[Expr], Mapping[str, int], int], list[Expr] | None]

@@ -24,8 +24,9 @@ from ..support.rows import Rows, StateRows
 from .batches import batched_loop
 from .body import Body
 from .checkpoints import in_stretches
-from .derivatives import loop_pullback, loop_pushforward
+from .derivatives import loop_pushforward
 from .hoisting import hoisted
+from .joint_rows import loop_pullbacks
 from .rows_of_steps import rows_inside
 from .sums_of_steps import summed_inside
 
@@ -114,7 +115,8 @@ FOLD = Loop(
     Meaning((), shape=_shapes, dimensions=_extents),
     Kernels(_run_steps, host=True),
     Spelling(r"\operatorname{{fold}}"),
-    tangents=loop_pushforward, cotangents=loop_pullback, batched=batched_loop, iteration=_iteration,
-    hoisted=hoisted, summed=summed_inside, stretched=in_stretches, rows=rows_inside,
+    tangents=loop_pushforward, cotangents=loop_pullbacks, batched=batched_loop,
+    iteration=_iteration, hoisted=hoisted, summed=summed_inside, stretched=in_stretches,
+    rows=rows_inside,
     parts=("fold", "fold_after", "fold_before", "fold_steps"),
 )  # fmt: skip

@@ -28,11 +28,22 @@ from .reshape import ravel, reshape
 __all__ = ["array", "concatenate", "flip", "pad", "roll", "stack"]
 
 
-def _shifted(e: Expr, axis: int, start: Affine, extent: Extent) -> Expr:
+def shifted(e: Expr, axis: int, start: Affine, extent: Extent) -> Expr:
     """The array along an axis of another extent, from a place on, with zeros around it."""
     label = e.ndim
     extents: dict[int, Extent] = {axis: e.shape[axis], label: extent}
     held = indicator(extents, [Constraint(index(label) - index(axis) - start, True)])
+    word = tuple(range(e.ndim))
+    out = (*word[:axis], label, *word[axis + 1 :])
+    ops, words = [op for op, _ in held], [w for _, w in held]
+    return normal.einsum([e, *ops], [word, *words], out, ONE, extents)
+
+
+def taken(e: Expr, axis: int, start: Affine, extent: Extent) -> Expr:
+    """So many entries of the array along an axis, from a place on."""
+    label = e.ndim
+    extents: dict[int, Extent] = {axis: e.shape[axis], label: extent}
+    held = indicator(extents, [Constraint(index(axis) - index(label) - start, True)])
     word = tuple(range(e.ndim))
     out = (*word[:axis], label, *word[axis + 1 :])
     ops, words = [op for op, _ in held], [w for _, w in held]
@@ -44,7 +55,7 @@ def widened(e: Expr, widths: Sequence[tuple[Extent, Extent]]) -> Expr:
     for axis, (before, after) in enumerate(widths):
         start, extent = form_of(before), form_of(e.shape[axis])
         if (before, after) != (0, 0):
-            e = _shifted(e, axis, start, extent_from(extent + start + form_of(after)))
+            e = shifted(e, axis, start, extent_from(extent + start + form_of(after)))
     return e
 
 
@@ -117,7 +128,7 @@ def concatenate(arrays: object, axis: int | None = 0) -> Expr:
         starts.append(starts[-1] + form_of(e.shape[place]))
     whole = extent_from(starts[-1])
     terms = [
-        _shifted(e, place, start, whole)
+        shifted(e, place, start, whole)
         for e, start in zip(exprs, starts, strict=False)
         if e.shape[place] != 0
     ]
@@ -184,7 +195,7 @@ def pad(a: object, pad_width: object, mode: str = "constant", constant_values: o
 
 def _between_numbers(e: Expr, axis: int, before: int, after: int, value: Expr) -> Expr:
     extent = extent_from(form_of(e.shape[axis]) + before + after)
-    inner = _shifted(e, axis, Affine((), before), extent)
+    inner = shifted(e, axis, Affine((), before), extent)
     if is_number(value, 0):
         return inner
     outside = [index(0) - (form_of(e.shape[axis]) + before), before - 1 - index(0)]

@@ -61,7 +61,19 @@ def chosen(
         if key not in places:
             places[key] = _shortest(values, given) if small else _best(values, given, total)
         found.append(values[places[key]])
-    return found
+    return _least_together(found, options, given)
+
+
+def _least_together(
+    found: list[Expr], options: Sequence[Sequence[Expr]], given: Given
+) -> list[Expr]:
+    """What was found of every root alone, or values that have more in common: all of one place."""
+    most = max(map(len, options))
+    columns = [[values[min(k, len(values) - 1)] for values in options] for k in range(most)]
+    several = {tuple(map(id, column)): column for column in [found, *columns]}
+    if len(several) == 1:
+        return found
+    return min(several.values(), key=lambda column: lowered_in(column, given).time)
 
 
 def enough(
