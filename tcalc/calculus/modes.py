@@ -76,12 +76,12 @@ class Accumulated:
 
     def begin(self) -> None:
         """Take the derivatives by the first mode."""
-        self._taken(*counted(partial(self._by, self._mode)))
+        found, spent = counted(partial(self._by, self._mode))
+        self._take(of_factors(self._back(found)), spent)
 
-    def _taken(self, found: Sequence[Expr], spent: int) -> None:
+    def _take(self, found: list[Expr], spent: int) -> None:
         """Keep the derivatives that are taken first, and how many steps they took."""
-        self.first, self._spent = of_factors(self._back(found)), spent
-        self._loops = derived_loops()
+        self.first, self._spent, self._loops = found, spent, derived_loops()
 
     def by(self, k: int, ranked: bool) -> list[Expr]:
         """The derivatives by variable k that differ, that of the fewest predicted operations first.
@@ -148,8 +148,10 @@ class Accumulated:
         made = [_loops(found) - known for found in between]
         count = Counter(chain.from_iterable(made))
         meeting = [any(count[loop] > 1 for loop in loops) for loops in made]
+        back = list(map(Accumulated._back, rows, between))
+        ready = iter(of_factors(list(chain.from_iterable(back))))
         for row, found, meets in zip(rows, between, meeting, strict=True):
-            row._taken(found, spent // len(rows))
+            row._take([next(ready) for _ in found], spent // len(rows))
             row._meets = meets
             if meets:
                 row._others = (row._mode, *row._others) if sum(meeting) <= APART else ()

@@ -3,7 +3,7 @@
 Every block of rows of a Hessian would have loops of its own, each of which computes once more what
 it needs of the primal steps. Together they have one more axis in place of theirs, as many entries
 long as all of them. Only blocks in which unit tensors last from step to step stay apart, as of them
-the diagonals are carried.
+the diagonals are carried; and two, which are no quicker together.
 """
 
 from __future__ import annotations
@@ -25,6 +25,9 @@ from .derivatives import loop_pullback
 from .diagonal_states import diagonal_pattern
 
 __all__: list[str] = []
+
+#: The fewest rows that are put behind each other; two loops are made as fast as that.
+FEWEST = 3
 
 
 class _Row(NamedTuple):
@@ -60,7 +63,7 @@ def loop_pullbacks(
         for bar, part in zip(bars[: 3 * body.results], parts(node), strict=False):
             if bar is not None:
                 rows[k] = _Row(bars, bar.shape[: bar.ndim - part.ndim], want)
-    if len(rows) > 1 and not _diagonals_last(body, list(rows.values())):
+    if len(rows) >= FEWEST and not _diagonals_last(body, list(rows.values())):
         several = _together(node, list(rows.values()))
         for k, own in zip(rows, several, strict=True):
             found[k] = own
