@@ -123,16 +123,17 @@ OPERATIONS: list[tuple[Call, type[Exception], list[str]]] = [
 ]
 
 USES: list[tuple[Call, type[Exception], list[str]]] = [
-    (lambda: bool(x > 0), tc.TraceError, ["where"]),
+    (lambda: bool(x > 0), tc.TraceError, ["where", "p & q", "fold(..., until="]),
+    (lambda: f"{f:.2f}", tc.TraceError, ["'.2f'", "called with values"]),
     (lambda: x if x == y else y, tc.TraceError, ["where"]),
     (lambda: y in [x], tc.TraceError, ["where"]),
     (lambda: sorted([x, y]), tc.TraceError, ["where"]),
-    (lambda: float(f), tc.TraceError, ["values"]),
+    (lambda: float(f), tc.TraceError, ["values", "`math`"]),
     (lambda: range(f), tc.TraceError, ["values"]),
     (lambda: np.asarray(x), tc.TraceError, ["stack"]),
     (lambda: np.array([x, y]), tc.TraceError, ["stack"]),
-    (lambda: len(x), TypeError, ["(n,)"]),
-    (lambda: list(x), TypeError, ["extent n"]),
+    (lambda: len(x), TypeError, ["(n,)", "parse('extent(n)')"]),
+    (lambda: list(x), TypeError, ["extent n", "build"]),
     (lambda: iter(c), TypeError, ["scalar"]),
     (lambda: setattr(x, "shape", (3,)), AttributeError, ["immutable", "shape"]),
     (lambda: setattr(x, "name", "y"), AttributeError, ["immutable", "name"]),

@@ -300,6 +300,8 @@ def test_eval(capsys: pytest.CaptureFixture[str], files: Path) -> None:
         status, _, message = run(capsys, *argv, "w", "--out", out)
         assert status == 2
         assert "would overwrite the data" in message
+    status, _, message = run(capsys, *argv, "w", "--out", "result.csv")
+    assert (status, "--out result.csv: results are written as an .npz file" in message) == (2, True)
     with np.load("two.npz") as found:
         assert found.files == ["result0", "result1"]
         np.testing.assert_allclose(found["result1"], -2 * (X.sum(1) - 1))

@@ -111,7 +111,10 @@ def test_functions_of_arrays(bessel: Any) -> None:
     np.testing.assert_allclose(found, wanted, rtol=1e-13)
 
 
-@pytest.mark.parametrize("name", ["sin", "sum", "norm2", "1a", "a b", "", "é", "__import__('os')"])
+TAKEN = ["sin", "sum", "norm2", "1a", "a b", "", "é", "for", "__import__('os')"]
+
+
+@pytest.mark.parametrize("name", TAKEN)
 def test_names_that_are_taken_or_no_names(name: str) -> None:
     with pytest.raises(ValueError, match="name"):
         tc.elementwise(name, np.sin, tc.cos)
@@ -131,6 +134,14 @@ def test_wrong_shapes_are_told() -> None:
         slope(x, x)
     with pytest.raises(TypeError, match="derivative of odd"):
         tc.elementwise("odd", np.sin, 3)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"derivative of odd is called .* 1, .*missing .* 'b'"):
+        tc.elementwise("odd", np.sin, lambda a, b, c: a)
+
+
+def test_functions_of_the_library_are_derivatives_as_they_are() -> None:
+    """They take any number of operands, and are called with those alone."""
+    wave = tc.elementwise("wave", np.sin, tc.cos)
+    np.testing.assert_allclose(tc.grad(tc.sum(wave(x)), x)(DATA), np.cos(DATA["x"]), rtol=1e-15)
 
 
 @pytest.mark.parametrize(

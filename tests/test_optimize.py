@@ -105,6 +105,11 @@ def test_several_variables_and_an_indefinite_start() -> None:
     assert found.success
     assert found.fun == pytest.approx(least_of_factors())
     assert set(found.x) == {"U", "V"} == set(found.jac)
+    hess = found.hess  # nested as they are
+    assert np.array_equal(hess["U"]["V"].todense(), hess["V"]["U"].T.todense())
+    assert set(hess.diagonal()) == {"U", "V"}
+    once = hess @ hess.solve(found.jac)
+    assert all(np.allclose(once[name], found.jac[name], atol=1e-9) for name in found.jac)
 
 
 def test_singular_hessian_is_damped() -> None:

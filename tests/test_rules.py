@@ -263,7 +263,8 @@ NAMES = """
     one-plus-tanh over-exponentials power-of-exponentials power-of-power prod-of-merged
     product-by-places product-of-merged pythagoras root-of-squares shares shift-of-log-sum
     sigmoid sigmoid-difference sign-times-abs spectral spectral-trace split-of-merged
-    sqrt-of-square sqrt-squared sum-of-merged sum-of-split times-its-choice times-its-sign
+    sqrt-of-square sqrt-squared sum-of-merged sum-of-shares sum-of-split times-its-choice
+    times-its-sign
 """
 
 

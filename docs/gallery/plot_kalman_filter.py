@@ -41,7 +41,7 @@ print({name: round(value, 3) for name, value in deviations.items()}, "made with 
 # Standard errors of the logarithms, from the inverse of the Hessian.
 
 errors = found.hess.inverse().diagonal()
-print({name: round(float(np.sqrt(v)), 3) for name, v in zip(found.x, errors, strict=True)})
+print({name: round(float(np.sqrt(v)), 3) for name, v in errors.items()})
 
 # %%
 # The filtered means, from the same loop with its history.

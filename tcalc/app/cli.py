@@ -328,18 +328,21 @@ def _arrays(path: str) -> dict[str, Any]:
         raise ValueError(f"{path} is not an .npz file with arrays of numbers") from None
 
 
-def _same_file(out: str, data: str) -> bool:
-    """Is this where results would go, to a name with NumPy's ending, also that of the data?"""
+def _check_out(out: str, data: str) -> None:
+    """Refuse a file for results that would have another name, or is that of the data."""
     path = Path(out if out.endswith(".npz") else f"{out}.npz")
-    return path.exists() and path.samefile(data)
+    if Path(out).suffix not in ("", ".npz"):
+        raise ValueError(f"--out {out}: results are written as an .npz file")
+    if path.exists() and path.samefile(data):
+        raise ValueError(f"--out {out} would overwrite the data; choose another name")
 
 
 @for_text
 def _eval(arguments: Any) -> int:
     data = _arrays(arguments.data)
     shapes = {name: value.shape for name, value in data.items()}
-    if arguments.out and _same_file(arguments.out, arguments.data):
-        raise ValueError(f"--out {arguments.out} would overwrite the data; choose another name")
+    if arguments.out:
+        _check_out(arguments.out, arguments.data)
     result = _derived(arguments, _read(arguments, declare(arguments.var), shapes))
     step = compile(result, backend="numpy")
     with Progress("evaluating"):

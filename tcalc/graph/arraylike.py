@@ -257,14 +257,28 @@ class ArrayMethods(Evaluated):
     __pos__ = _method("positive")
 
     def __bool__(self) -> bool:
-        raise TraceError("an expression has no truth value; write where(condition, a, b)")
+        raise TraceError(
+            "an expression has no truth value; write where(condition, a, b), p & q and p | q for "
+            "`and` and `or`, and fold(..., until=condition) for `while`"
+        )
+
+    def __format__(self, form: str) -> str:
+        if form:
+            raise TraceError(
+                f"an expression has no digits to be written as {form!r}: it is a formula until it "
+                "is called with values"
+            )
+        return str(self)
 
     def __iter__(self) -> Iterator[Expr]:
         if not self.shape:
             raise TypeError("a scalar expression cannot be iterated over")
         extent = self.shape[0]
         if isinstance(extent, str):
-            raise TypeError(f"the extent {extent} of the first index is not known yet")
+            raise TypeError(
+                f"the extent {extent} of the first index is not known yet; "
+                "build(lambda i: ..., n) makes an entry for every i, and fold goes through them"
+            )
         return iter([self[i] for i in range(extent)])
 
     def __setitem__(self, key: object, value: object) -> None:
@@ -276,7 +290,9 @@ class ArrayMethods(Evaluated):
 
     def __len__(self) -> int:
         if not self.shape or isinstance(self.shape[0], str):
-            raise TypeError(f"an expression of shape {show_shape(self.shape)} has no len()")
+            advice = f"; write parse('extent({self.shape[0]})')" if self.shape else ""
+            shape = show_shape(self.shape)
+            raise TypeError(f"an expression of shape {shape} has no len(){advice}")
         return self.shape[0]
 
     def __array__(self, *_: object, **__: object) -> np.ndarray:
@@ -291,8 +307,9 @@ class ArrayMethods(Evaluated):
 
     def __float__(self) -> float:
         raise TraceError(
-            "an expression is not a number: call it with values to evaluate it; arrays of numbers "
-            "cannot take expressions, write stack or concatenate"
+            "an expression is not a number: call it with values to evaluate it; functions of "
+            "`math` take numbers alone, those of NumPy expressions too; arrays of numbers cannot "
+            "take expressions, write stack or concatenate"
         )
 
     __int__ = __complex__ = __float__

@@ -50,6 +50,9 @@ _NARROWEST, _WIDEST = Decimal("1e-9000"), Decimal("1e9000")
 _WIDE = Context(prec=34, traps=[])
 #: Denominators of the fractions that doubles are taken to stand for.
 _LARGEST_DENOMINATOR = 100
+#: Numerators of what doubles are taken to be square roots of, and what they may be off by in units
+#: of their last place, as some operations have rounded them.
+_LARGEST_ROOTED, _ROUNDED = 10_000, 2
 
 
 def canonical_number(value: Number) -> Number:
@@ -89,7 +92,8 @@ def product_of(a: Number, b: Number) -> Number:
         value: float = a * b
         normal = min(abs(a), abs(b), abs(value)) >= _SMALLEST and abs(value) <= _LARGEST
         if normal or not (a and b) or _infinite(a, b):
-            return canonical_double(value)
+            whole = isinstance(a, int) and isinstance(b, int)
+            return canonical_double(value if whole else _product_of_doubles(a, b))
     return canonical_number(_WIDE.multiply(_decimal(a), _decimal(b)))
 
 
@@ -101,25 +105,64 @@ def sum_of(a: Number, b: Number) -> Number:
     return canonical_number(_WIDE.add(_decimal(a), _decimal(b)))
 
 
+def _product_of_doubles(a: int | float, b: int | float) -> float:
+    """a * b, of what both stand for: 10 (1/3) is 10/3, and sqrt(5) sqrt(5) is 5."""
+    one, other = _square(a), _square(b)
+    if one is None or other is None:
+        return a * b
+    return math.copysign(_root(one * other), a * b)
+
+
 def _sum_of_doubles(a: int | float, b: int | float) -> float:
-    """a + b, of the fractions that both stand for: 2/3 - 1 is -1/3, with no digit lost."""
-    one, other = _fraction(a), _fraction(b)
-    return a + b if one is None or other is None else float(one + other)
+    """a + b, of what both stand for: 2/3 - 1 is -1/3, with no digit lost."""
+    one, other = _square(a), _square(b)
+    ratio = None if one is None or other is None else _whole_root(one / other)
+    if other is None or ratio is None:
+        return a + b
+    times = (ratio if a > 0 else -ratio) + (1 if b > 0 else -1)
+    return math.copysign(_root(times * times * other), times) if times else 0.0
 
 
 @lru_cache(4096, typed=True)
-def _fraction(value: int | float) -> Fraction | None:
-    """The fraction with a small denominator whose double a number is; -0.0 is none."""
+def _square(value: int | float) -> Fraction | None:
+    """The square of the fraction, or of the root of one, whose double a number is, or None.
+
+    Both have small denominators; -0.0 is none.
+    """
     if not value or not 1 / _EXACT < abs(value) < _EXACT:
         return None
     near = Fraction(value).limit_denominator(_LARGEST_DENOMINATOR)
-    return near if float(near) == value else None
+    if float(near) == value:
+        return near * near
+    found = Fraction(value * value).limit_denominator(_LARGEST_DENOMINATOR)
+    close = abs(math.sqrt(found) - abs(value)) <= _ROUNDED * math.ulp(value)
+    return found if close and found.numerator < _LARGEST_ROOTED else None
+
+
+def _root(square: Fraction) -> float:
+    whole = _whole_root(square)
+    return math.sqrt(square) if whole is None else float(whole)
+
+
+def _whole_root(square: Fraction) -> Fraction | None:
+    """The root, where it is a fraction."""
+    above, below = math.isqrt(square.numerator), math.isqrt(square.denominator)
+    same = above * above == square.numerator and below * below == square.denominator
+    return Fraction(above, below) if same else None
+
+
+def _quotient_of_doubles(a: int | float, b: int | float) -> float:
+    """a / b, of what both stand for."""
+    one, other = _square(a), _square(b)
+    if one is None or other is None:
+        return a / b
+    return math.copysign(_root(one / other), a / b)
 
 
 def quotient_of(a: Number, b: Number) -> Number:
     """a / b, where b is not 0."""
     if not isinstance(a, Decimal) and not isinstance(b, Decimal):
-        value = a / b
+        value = _quotient_of_doubles(a, b)
         if _SMALLEST <= abs(value) <= _LARGEST or not a or _infinite(a, b):
             return canonical_double(value)
     return canonical_number(_WIDE.divide(_decimal(a), _decimal(b)))

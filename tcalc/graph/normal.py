@@ -158,6 +158,20 @@ def scale(e: Expr, coef: Coef) -> Expr:
     return multiple(bare(e), coef)
 
 
+def scaled(e: Expr, coef: Coef) -> Expr:
+    """A number's multiple, of a derivative the derivative of the multiple, which is its root."""
+    if not isinstance(e, Derivative) or not e.wrt or not math.isfinite(coef.value):
+        return scale(e, coef)
+    ways = None if e.ways is None else partial(_scaled_ways, e.ways, coef)
+    args = (scale(e.first, coef), scaled(e.of, coef), *e.wrt, *e.kept)
+    made: Expr = intern(Derivative, (len(e.wrt), e.project, ways), args)
+    return made
+
+
+def _scaled_ways(ways: Callable[[bool], Sequence[Expr]], coef: Coef, ranked: bool) -> list[Expr]:
+    return [scale(value, coef) for value in ways(ranked)]
+
+
 # --- sums -----------------------------------------------------------------------------------------
 
 

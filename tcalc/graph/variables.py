@@ -98,7 +98,7 @@ def check_shape(shape: Extent | Iterable[Extent], what: str) -> Shape:
             checked.append(extent)
         else:
             raise TypeError(
-                f"{what}: {readable(repr(extent))} is neither an int nor a dimension name"
+                f"{what}: {readable(clipped_repr(extent))} is neither an int nor a dimension name"
             )
     return tuple(checked)
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..calculus.transforms import hessian, value_and_grad
+from ..graph import trees
 from ..graph.nodes import Expr
 from ..run.binding import OwnData, by_name
 from ..run.compile import compile
@@ -59,11 +60,10 @@ class _NewtonSearch:
         names = tuple(start)
         self.unknowns = Unknowns(f, names)
         self.unknowns.bind(start)
-        wanted: Any = names if len(names) > 1 else names[0]
-        single = len(names) == 1
+        wanted: Any = {name: name for name in names} if len(names) > 1 else names[0]
         first, second = value_and_grad(f, wanted), hessian(f, wanted)
-        self.tuple: Callable[[Any], Any] = (lambda found: (found,)) if single else tuple
-        self.nested: Callable[[Any], Any] = (lambda parts: parts[0]) if single else tuple
+        self.tuple: Callable[[Any], tuple[Any, ...]] = lambda found: tuple(trees.leaves(found))
+        self.nested: Callable[[Any], Any] = lambda parts: trees.rebuild(wanted, list(parts))
         own = OwnData.of(data)
         self.first = compile(first, data=own, **options)
         self.second = compile(second, data=own, structured=True, **options)
@@ -266,8 +266,9 @@ def newton(
     Returns
     -------
     scipy.optimize.OptimizeResult
-        ``x`` (arrays by name), ``fun``, ``jac`` (arrays by name), ``hess`` (structured: its
-        inverse's diagonal gives standard errors), ``nit``, ``nfev``, ``success``, ``message``. An
+        ``x`` (arrays by name), ``fun``, ``jac`` (arrays by name), ``hess`` (structured,
+        with blocks ``hess["a"]["b"]`` of several variables: its inverse's diagonal gives standard
+        errors, by name as well), ``nit``, ``nfev``, ``success``, ``message``. An
         interrupt from the keyboard ends the search with the best point so far. An objective that
         falls without end, or towards a limit that it does not reach, is no success.
 

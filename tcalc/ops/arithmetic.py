@@ -28,7 +28,7 @@ from ..graph.extents import (
     number,
     show_shape,
 )
-from ..graph.nodes import Expr, check_declarations
+from ..graph.nodes import Derivative, Expr, check_declarations
 from ..graph.normal import bare
 from ..graph.products import is_number, numeral
 from ..graph.variables import by_diagonal, check_shape, const_node, is_masked
@@ -73,6 +73,11 @@ def as_expr(value: object) -> Expr:
     if isinstance(value, bool | int | float):
         return numeral(value)
     return const(value)
+
+
+def as_factor(value: object) -> Expr:
+    """As `as_expr`; a derivative as its root, as multiples of derivatives are derivatives."""
+    return value if isinstance(value, Derivative) else as_expr(value)
 
 
 @public
@@ -201,7 +206,7 @@ def subtract(a: object, b: object) -> Expr:
 @public
 def negative(a: object) -> Expr:
     """-a of every entry."""
-    return normal.scale(as_expr(a), Coef(-1))
+    return normal.scaled(as_factor(a), Coef(-1))
 
 
 @public
@@ -213,10 +218,10 @@ def positive(a: object) -> Expr:
 @public
 def multiply(a: object, b: object) -> Expr:
     """a * b of every entry, with NumPy's broadcasting."""
-    left, right = as_expr(a), as_expr(b)
+    left, right = as_factor(a), as_factor(b)
     for factor, other in ((left, right), (right, left)):
         if not factor.shape and is_number(factor):
-            return normal.scale(other, getattr(factor, "coef", ONE))
+            return normal.scaled(other, getattr(factor, "coef", ONE))
     left, right = broadcast(left, right)
     axes = range(left.ndim)
     return normal.einsum([left, right], [axes, axes], axes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from keyword import iskeyword
 from string import Formatter
 from typing import Any
 
@@ -81,6 +82,8 @@ def elementwise(
         )
     for what, text in {"latex": latex, **(code or {})}.items():
         _check_fields(name, what, text, len(given))
+    for d in given:
+        _check_operands(name, d, len(given))
     partials = [None if d is None else _partial(name, d, len(given)) for d in given]
     earlier = sum(row.spelling.printed == name for row in TABLE.values())
     if earlier and len(TABLE[name].core) != len(given):
@@ -109,7 +112,7 @@ def elementwise(
 
 
 def _check_name(name: object) -> None:
-    if type(name) is not str or not name.isidentifier() or not name.isascii():
+    if type(name) is not str or not name.isidentifier() or not name.isascii() or iskeyword(name):
         raise ValueError(f"the name of a function is a plain identifier, not {name!r:.60}")
     if name not in DECLARED and (name in TABLE or name in surface):
         raise ValueError(f"{name} is a function of the library; choose another name")
@@ -147,12 +150,35 @@ def _partial(name: str, derivative: Callable[..., Any], count: int) -> Partial:
     return partial
 
 
-def _arity(function: Callable[..., Any], count: int) -> int:
-    """The number of operands, and one more where the function has a place for the value."""
+def _check_operands(name: str, derivative: Callable[..., Any] | None, count: int) -> None:
+    """Refuse a derivative that cannot be called with the operands."""
     import inspect  # needed where functions are declared only
 
+    if derivative is None:
+        return
     try:
-        inspect.signature(function).bind(*range(count + 1))
+        inspect.signature(derivative).bind(*range(_arity(derivative, count)))
+    except ValueError:  # of built-in functions nothing is known
+        return
+    except TypeError as error:
+        raise TypeError(
+            f"the derivative of {name} is called with as many operands as there are, {count}, or "
+            f"with these and the value: {error}"
+        ) from None
+
+
+def _arity(function: Callable[..., Any], count: int) -> int:
+    """The number of operands, and one more where the function has a place for the value.
+
+    One that takes any number, as those of the library do, has none.
+    """
+    import inspect  # needed where functions are declared only
+
+    signature = inspect.signature(function)
+    if any(p.kind is p.VAR_POSITIONAL for p in signature.parameters.values()):
+        return count
+    try:
+        signature.bind(*range(count + 1))
     except TypeError:
         return count
     return count + 1

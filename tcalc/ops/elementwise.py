@@ -11,12 +11,12 @@ from typing import Any
 
 from ..graph.applications import apply
 from ..graph.nodes import Einsum, Expr
-from ..graph.normal import scale
+from ..graph.normal import scale, scaled
 from ..graph.operators import operator_named
 from ..graph.products import is_number, numeral, numeric_value, split_coef
 from ..support.errors import TraceError
 from . import arithmetic
-from .arithmetic import as_expr, broadcast, public
+from .arithmetic import as_expr, as_factor, broadcast, public
 from .choices import choose, is_truth
 from .elementwise_row import NONNEGATIVE, POSITIVE, UNIT, Function, elementwise
 from .guard import guarded
@@ -332,12 +332,11 @@ def divide(a: object, b: object) -> Expr:
 
     0 / 0 of two numbers is nan, but 0 / b of an expression is 0, as 0 * b is.
     """
-    left, right = as_expr(a), as_expr(b)
+    left, right = as_factor(a), as_expr(b)
     if isinstance(right, Einsum) and is_number(right) and not (right.coef.zero or right.coef.over):
         inverse = right.coef.inverse()
         if not math.isnan(inverse.value):
-            left, _ = broadcast(left, right)
-            return scale(left, inverse)
+            return scaled(broadcast(left, right)[0] if right.ndim else left, inverse)
     left, right = broadcast(left, right)
     if numeric_value(left) == numeric_value(right) == 0:
         return numeral(math.nan, left.shape)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+from ..graph.applications import is_symmetric
 from ..graph.factors import Factors, LabelledExpr, inlined
 from ..graph.nodes import Einsum, Expr, Labels
 from ..graph.normal import add, built, terms_of
@@ -70,7 +71,10 @@ def in_terms(whole: Factors, k: int, changed: Callable[[Factors], Expr | None]) 
 def assigned(
     wanted: Sequence[LabelledExpr], given: list[LabelledExpr], labels: Mapping[int, int]
 ) -> Iterator[tuple[list[LabelledExpr], Mapping[int, int]]]:
-    """Ways to find operands among others under other labels: what is left, and the labels."""
+    """Ways to find operands among others under other labels: what is left, and the labels.
+
+    Symmetric matrices are found with their axes in either order.
+    """
     if not wanted:
         yield given, labels
         return
@@ -79,11 +83,18 @@ def assigned(
     place = next(known, 0)
     op, word = wanted[place]
     tried: set[Labels] = set()
-    for k, (other, own) in enumerate(given):
-        if other is op and own not in tried:
+    for k, (other, given_word) in enumerate(given):
+        for own in _orders(op, given_word) if other is op else ():
+            if own in tried:
+                continue
             tried.add(own)
             found = dict(labels)
             if all(found.setdefault(a, b) == b for a, b in zip(word, own, strict=True)):
                 more, left = list(wanted), list(given)
                 del more[place], left[k]
                 yield from assigned(more, left, found)
+
+
+def _orders(e: Expr, word: Labels) -> list[Labels]:
+    """The words under which an operand is the same."""
+    return [word, (*word[:-2], word[-1], word[-2])] if is_symmetric(e) else [word]

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from itertools import chain
 
+from ..graph.applications import root_of
 from ..graph.extents import ONE, Coef
 from ..graph.factors import LabelledExpr
 from ..graph.nodes import Add, Apply, Einsum, Expr, Labels
-from ..graph.normal import add, einsum, scale, terms_of
+from ..graph.normal import add, einsum, scale, terms_of, view
 from ..graph.operators import TABLE
 from ..graph.products import is_zero, numeral, numeric_value, split_coef
+from ..ops.arithmetic import sum
 from ..ops.elementwise import (
     divide,
     exp,
@@ -199,6 +202,41 @@ def _share(e: Expr) -> Expr | None:
     return _power_of_shares(e.args[0])
 
 
+def _sum_of_shares(e: Expr) -> Expr | None:
+    """The product without shares that are summed, over all that they are shares among: to 1."""
+    assert isinstance(e, Einsum)
+    for k, (arg, word) in enumerate(zip(e.args, e.labels, strict=True)):
+        if not e.summed or root_of(arg) != "exp" or len(set(word)) < len(word):
+            continue
+        elsewhere = {*e.out, *chain(*e.labels[:k], *e.labels[k + 1 :])}
+        axes = _axes_of_shares(arg.args[0])
+        if axes and elsewhere.isdisjoint([word[axis] for axis in axes]):
+            kept = [axis for axis in range(arg.ndim) if axis not in axes]
+            one = numeral(1, tuple([arg.shape[axis] for axis in kept]))
+            args = [*e.args[:k], one, *e.args[k + 1 :]]
+            words = [*e.labels[:k], tuple([word[axis] for axis in kept]), *e.labels[k + 1 :]]
+            return einsum(args, words, e.out, e.coef, dict(enumerate(e.extents)))
+    return None
+
+
+def _axes_of_shares(exponent: Expr) -> list[int]:
+    """The axes along which a log-sum-exp is of all else in an exponent, which it is taken from."""
+    for term in terms_of(exponent):
+        inner, word = term, tuple(range(term.ndim))
+        if isinstance(term, Einsum) and len(term.args) == 1 and term.coef == Coef(-1):
+            (inner,), (word,) = term.args, term.labels
+            word = tuple([term.out.index(i) if i in term.out else -1 for i in word])
+        if inner is term or -1 in word or not isinstance(inner, Apply):
+            continue
+        if inner.op is not TABLE["logsumexp"]:
+            continue
+        axes = [axis for axis in range(term.ndim) if axis not in word]
+        rest = add([other for other in terms_of(exponent) if other is not term])
+        if view(rest, [*word, *axes]) is inner.args[0] and len(axes) == inner.params[0]:
+            return axes
+    return []
+
+
 def _power_of_shares(exponent: Expr) -> Expr | None:
     """exp(j a + l b - k logaddexp(a, b)), j + l = k, by sigmoids; exp(-k logcosh(a)) by sech."""
     terms = terms_of(exponent)
@@ -289,3 +327,7 @@ rule("one-minus-normal", STABLE, lambda a: 1 - ndtr(a), lambda a: ndtr(-a))
 rule("one-minus-erf", STABLE, lambda a: 1 - erf(a), lambda a: erfc(a))
 rule("one-plus-erf", STABLE, lambda a: 1 + erf(a), lambda a: erfc(-a))
 rule("one-minus-tanh-squared", STABLE, lambda a: 1 - tanh(a) * tanh(a), lambda a: sech(a) * sech(a))
+rule(
+    "sum-of-shares", STABLE, lambda a: 0 * a + sum(exp(a - logsumexp(a))), lambda a: 0 * a + 1,
+    "Einsum", _sum_of_shares, shape=(3,), finite=True,
+)  # fmt: skip

@@ -11,9 +11,9 @@ to the effects is diagonal, and its entries are sums over the observations of ea
 are weights b.
 
 How large s should be is decided by the marginal likelihood. Laplace's approximation of it needs the
-joint mode and the logarithm of the determinant of the effects' block, which `hess[1][1].logdet()`
-gives from its diagonal. One integral for each group is small enough to check that approximation by
-quadrature (Gauss and Hermite's, of 40 points).
+joint mode and the logarithm of the determinant of the effects' block, which
+`hess["u"]["u"].logdet()` gives from its diagonal. One integral for each group is small enough to
+check that approximation by quadrature (Gauss and Hermite's, of 40 points).
 """
 
 from __future__ import annotations
@@ -60,13 +60,13 @@ def fit(data: dict[str, Any], q: int, s: float) -> Any:
 
 def laplace(found: Any, q: int, s: float) -> float:
     """The logarithm of the marginal likelihood, approximately."""
-    return float(-found.fun - q * np.log(s) - found.hess[1][1].logdet() / 2)
+    return float(-found.fun - q * np.log(s) - found.hess["u"]["u"].logdet() / 2)
 
 
 def quadrature(found: Any, data: dict[str, Any], s: float, nodes: int = 40) -> float:
     """The same by integrating over each group's effect around its mode."""
     places, weights = np.polynomial.hermite_e.hermegauss(nodes)
-    u, width = found.x["u"], 1 / np.sqrt(found.hess[1][1].diagonal())
+    u, width = found.x["u"], 1 / np.sqrt(found.hess["u"]["u"].diagonal())
     effect = u + width * places[:, None]  # (nodes, q)
     eta = (data["X"] @ found.x["b"]) + effect[:, data["group"]]
     density = -(effect**2) / (2 * s**2) - np.log(s)
@@ -88,7 +88,7 @@ def main(folder: Path, count: int = 25) -> Found:
     exact = np.array([quadrature(found, data, s) for found, s in zip(fits, grid, strict=True)])
     chosen = int(near.argmax())
     best, s = fits[chosen], float(grid[chosen])
-    errors = [np.sqrt(part) for part in best.hess.inverse().diagonal()]
+    errors = [np.sqrt(part) for part in best.hess.inverse().diagonal().values()]
     plain = sm.Logit(data["y"], data["X"]).fit(disp=False, tol=1e-12)
     without = fit(data, q, 1e-5)
     dense = 8 * best.hess.shape[0] ** 2
@@ -100,7 +100,7 @@ def main(folder: Path, count: int = 25) -> Found:
             "laplace": float(np.abs(near - exact).max()),
             "without groups": float(np.abs(without.x["b"] - plain.params).max()),
             "errors without": float(
-                np.abs(np.sqrt(without.hess.inverse().diagonal()[0]) - plain.bse).max()
+                np.abs(np.sqrt(without.hess.inverse().diagonal()["b"]) - plain.bse).max()
             ),
         },
         formulas=[

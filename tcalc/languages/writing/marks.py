@@ -10,7 +10,7 @@ from .style import Style
 from .symbols import Symbols
 
 #: Comparisons whose signs are not those of text.
-SIGNS = {"<=": r" \le ", ">=": r" \ge ", "==": " = ", "!=": r" \ne "}
+SIGNS = {"<=": r" \leq ", ">=": r" \geq ", "==": " = ", "!=": r" \ne "}
 
 
 class Marks(Style, ABC):
