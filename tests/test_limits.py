@@ -357,3 +357,17 @@ def test_threads_build_one_node_and_compute_the_same_bits() -> None:
         results = list(pool.map(work, range(32)))
     assert len({id(H) for H, _ in results}) == 1
     assert len({bits for _, bits in results}) == 1
+
+
+def test_what_can_be_done_without_leaves_steps_for_the_rest() -> None:
+    """A search for a shorter form that would take all steps is given up, and is not remembered."""
+    a, c, z = tc.var("a"), tc.var("c"), tc.var("z")
+    second = tc.derivative(tc.log(tc.sigmoid(a - z) - tc.sigmoid(c - z)), z, order=2)
+    with tc.limits(steps=200_000):
+        limited = str(second)
+    text = str(second)
+    assert len(text) < len(limited)
+    point = {"a": 1.5, "c": -0.5, "z": 0.25}
+    for written in (limited, text):
+        found = tc.parse(written, a=(), c=(), z=())(point)
+        np.testing.assert_allclose(found, second(point), rtol=1e-12)

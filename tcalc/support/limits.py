@@ -65,11 +65,15 @@ LIMITS = {
 class Budget:
     """What was spent inside one ``with limits(...)``, and inside the one around it."""
 
-    __slots__ = ("allowed", "due", "end", "outer", "spent")
+    __slots__ = ("allowed", "attempt", "due", "end", "outer", "short", "spent")
 
-    def __init__(self, allowed: dict[str, float], outer: Budget | None) -> None:
+    def __init__(
+        self, allowed: dict[str, float], outer: Budget | None, attempt: bool = False
+    ) -> None:
         self.allowed = allowed
         self.outer = outer
+        self.attempt = attempt  # is it of work that can be done without?
+        self.short = False  # of steps, for some such work
         self.spent = dict.fromkeys(LIMITS, 0)
         seconds = allowed.get("seconds", math.inf)
         self.end = time.thread_time() + seconds
@@ -98,9 +102,21 @@ class Budget:
         self.due = time.monotonic() + left
 
     def passed(self) -> bool:
-        """Is a limit passed, here or around?"""
-        here = any(self.spent[name] > allowed for name, allowed in self.allowed.items())
-        return here or (self.outer is not None and self.outer.passed())
+        """Is a limit passed, here or around, or was too little left for what was attempted?"""
+        over = any(self.spent[name] > allowed for name, allowed in self.allowed.items())
+        return self.short or over or (self.outer is not None and self.outer.passed())
+
+    def steps_left(self) -> float:
+        """The steps that may still be made of those that are set, not for attempts."""
+        here = math.inf if self.attempt else self.allowed.get("steps", math.inf)
+        here -= self.spent["steps"]
+        return here if self.outer is None else min(here, self.outer.steps_left())
+
+    def falls_short(self) -> None:
+        """Remember that there were too few steps for an attempt."""
+        self.short = True
+        if self.outer is not None:
+            self.outer.falls_short()
 
     def has(self, name: str) -> bool:
         return name in self.allowed or (self.outer is not None and self.outer.has(name))
@@ -114,6 +130,9 @@ class Budget:
             return self.outer.largest(name)
         return min(found, self.outer.largest(name)) if self.outer.has(name) else found
 
+
+#: Of the steps that are left, what may be spent on what can be done without.
+PART = 0.8
 
 _active: ContextVar[Budget | None] = ContextVar("_active", default=None)
 
@@ -234,12 +253,16 @@ expression takes less, and tc.limits(nodes=…), or --limit nodes=… on the com
 
 def attempted(work: Callable[[], _Result], steps: int) -> _Result | None:
     """What some work finds that can be done without; None where it takes more than these steps,
-    or than is left around.
+    or than PART of those that are left around, so that there are some for what is needed.
     """
+    around = _active.get()
+    most = math.inf if around is None else PART * around.steps_left()
     try:
-        with _inside({"steps": steps}):
+        with _inside({"steps": min(steps, most)}, attempt=True):
             return work()
     except LimitError:
+        if around is not None and most < steps:
+            around.falls_short()
         return None
 
 
@@ -286,8 +309,8 @@ def _steps_of_more(around: Budget) -> float:
 
 
 @contextmanager
-def _inside(allowed: dict[str, float]) -> Iterator[None]:
-    token = _active.set(Budget(allowed, _active.get()))
+def _inside(allowed: dict[str, float], attempt: bool = False) -> Iterator[None]:
+    token = _active.set(Budget(allowed, _active.get(), attempt))
     try:
         yield
     finally:
