@@ -252,17 +252,19 @@ def test_inverses_of_other_products_stay() -> None:
 
 #: Of all rules: one that is gone is tested by nothing else.
 NAMES = """
-    abs-of-positive abs-squared adjugate-over-determinant collect-powers entries-at-places
-    exp-of-log exp-times-exp-of-minus exp-times-sigmoid exponentials-in-a-product
-    factor-of-what-cancels inverse-from-factors inverse-of-definite inverse-of-triangle
-    inverse-times-matrix inverse-times-sum log-diagonal-of-factor log-of-exp log-of-exponentials
-    log-of-power log-of-product log10-of-exponentials log1p-of-exponentials log2-of-exponentials
-    logdet-of-definite logdet-of-triangle logsumexp-of-merged matrix-from-factors max-of-merged
+    abs-of-positive abs-squared adjugate-over-determinant cholesky-of-diagonal collect-powers
+    det-of-diagonal entries-at-places exp-of-log exp-times-exp-of-minus exp-times-sigmoid
+    exponentials-in-a-product factor-of-what-cancels inv-of-diagonal inverse-from-factors
+    inverse-of-definite inverse-of-definite-diagonal inverse-of-triangle
+    inverse-of-triangular-diagonal inverse-times-matrix inverse-times-sum log-diagonal-of-factor
+    log-of-exp log-of-exponentials log-of-power log-of-product log10-of-exponentials
+    log1p-of-exponentials log2-of-exponentials logdet-of-definite logdet-of-definite-diagonal
+    logdet-of-diagonal logdet-of-triangle logsumexp-of-merged matrix-from-factors max-of-merged
     min-of-merged norm-squared norm2-of-merged normal-density-over-distribution one-minus-erf
     one-minus-normal one-minus-sigmoid one-minus-tanh one-minus-tanh-squared one-plus-erf
     one-plus-tanh over-exponentials power-of-exponentials power-of-power prod-of-merged
-    product-by-places product-of-merged pythagoras root-of-squares shares shift-of-log-sum
-    sigmoid sigmoid-difference sign-times-abs spectral spectral-trace split-of-merged
+    product-by-places product-of-merged pythagoras root-of-squares shares shift-of-log-sum sigmoid
+    sigmoid-difference sign-of-diagonal sign-times-abs spectral spectral-trace split-of-merged
     sqrt-of-square sqrt-squared sum-of-merged sum-of-shares sum-of-split times-its-choice
     times-its-sign
 """

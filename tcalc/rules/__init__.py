@@ -4,11 +4,22 @@ them, and the facts (signs, definiteness) that they ask for.
 Reads integers, graph, ops, ops.matrix.
 """
 
-from . import algebra, cancelling, factors, inverses, merges, places, spectral, stability
+from . import (
+    algebra,
+    cancelling,
+    diagonal_matrices,
+    factors,
+    inverses,
+    merges,
+    places,
+    spectral,
+    stability,
+)
 
 __all__ = [
     "algebra",
     "cancelling",
+    "diagonal_matrices",
     "factors",
     "inverses",
     "merges",
