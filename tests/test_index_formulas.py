@@ -25,7 +25,7 @@ ROWS = (
      r"{|x_{j} - x_{i}|^{2}} + \sum_{j=0}^{i - 1} \frac{\operatorname{sign}(x_{j} - x_{i})}"
      r"{|x_{i} - x_{j}|^{2}}\right]_{i=0}^{n - 1}"),
     ("f[i,j] = where([i < j & j <= i+2], A[i,j], 0)", "",
-     r"\left[\begin{cases} A_{ij} & j \ge i + 1 \wedge i + 2 \ge j \\ 0 & \text{otherwise}"
+     r"\left[\begin{cases} A_{ij} & j \geq i + 1 \wedge i + 2 \geq j \\ 0 & \text{otherwise}"
      r" \end{cases}\right]_{i=0,j=0}^{n - 1,n - 1}"),
 )  # fmt: skip
 

@@ -198,7 +198,7 @@ def test_conditions_on_indices_are_brackets_that_say_what_holds(name: str) -> No
     assert found is not None
     condition, *letters, turned = found.groups()
     assert "k" not in letters or "k" not in str(e.shape)
-    python = condition.replace(" = ", " == ").replace(r"\le", "<=").replace(r" \mid ", " divides ")
+    python = condition.replace(" = ", " == ").replace(r"\leq", "<=").replace(r" \mid ", " divides ")
     python = re.sub(r"(\d+) divides (.*)", r"(\2) % \1 == 0", python)
     python = re.sub(r"(\d) ([a-z])", r"\1*\2", python)
     rows, columns = [5 if n == "k" else n for n in e.shape]

@@ -17,7 +17,7 @@ from ..graph.normal import add, einsum
 from ..graph.operators import Differentials, Loop, batch_axes
 from ..graph.products import zeros_node
 from ..integers.affine import Affine
-from ..ops.joining import shifted, taken
+from ..ops.joining import shifted
 from ..ops.reshape import regrouped
 from ..support.records import NamedTuple
 from .body import Body
@@ -91,7 +91,9 @@ def _together(node: Apply, rows: Sequence[_Row]) -> list[Differentials]:
     found = loop_pullback(node, joined, wanted)
     return [
         [
-            _by_axes(taken(e, 0, start, row.length), row) if e is not None and want else None
+            _by_axes(shifted(e, 0, Affine() - start, row.length), row)
+            if e is not None and want
+            else None
             for e, want in zip(found, row.wanted, strict=True)
         ]
         for row, start in zip(rows, starts, strict=False)

@@ -29,21 +29,13 @@ __all__ = ["array", "concatenate", "flip", "pad", "roll", "stack"]
 
 
 def shifted(e: Expr, axis: int, start: Affine, extent: Extent) -> Expr:
-    """The array along an axis of another extent, from a place on, with zeros around it."""
+    """The array along an axis of another extent, from a place on, with zeros around it.
+
+    From a place before the first one, that is so many entries from there on.
+    """
     label = e.ndim
     extents: dict[int, Extent] = {axis: e.shape[axis], label: extent}
     held = indicator(extents, [Constraint(index(label) - index(axis) - start, True)])
-    word = tuple(range(e.ndim))
-    out = (*word[:axis], label, *word[axis + 1 :])
-    ops, words = [op for op, _ in held], [w for _, w in held]
-    return normal.einsum([e, *ops], [word, *words], out, ONE, extents)
-
-
-def taken(e: Expr, axis: int, start: Affine, extent: Extent) -> Expr:
-    """So many entries of the array along an axis, from a place on."""
-    label = e.ndim
-    extents: dict[int, Extent] = {axis: e.shape[axis], label: extent}
-    held = indicator(extents, [Constraint(index(axis) - index(label) - start, True)])
     word = tuple(range(e.ndim))
     out = (*word[:axis], label, *word[axis + 1 :])
     ops, words = [op for op, _ in held], [w for _, w in held]

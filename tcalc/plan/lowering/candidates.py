@@ -53,7 +53,8 @@ def chosen(
         return first
     given = given_for(sizes, machine=machine, known=known)
     total = lowered_in(first, given).time
-    small = total < machine.worth_comparing * len(postorder(first))
+    nodes = postorder(first)
+    small = total < machine.worth_comparing * len(nodes)
     places: dict[Any, int] = {}  # a block and its transpose are found once, and alike
     found = []
     for values in options:
@@ -61,13 +62,17 @@ def chosen(
         if key not in places:
             places[key] = _shortest(values, given) if small else _best(values, given, total)
         found.append(values[places[key]])
-    return _least_together(found, options, given)
+    return _least_together(found, options, given) if any(map(_is_loop, nodes)) else found
+
+
+def _is_loop(e: Expr) -> bool:
+    return isinstance(e, Apply) and isinstance(e.op, Loop)
 
 
 def _least_together(
     found: list[Expr], options: Sequence[Sequence[Expr]], given: Given
 ) -> list[Expr]:
-    """What was found of every root alone, or values that have more in common: all of one place."""
+    """What was found of every root alone, or values with more loops in common: all of one place."""
     most = max(map(len, options))
     columns = [[values[min(k, len(values) - 1)] for values in options] for k in range(most)]
     several = {tuple(map(id, column)): column for column in [found, *columns]}
@@ -123,7 +128,7 @@ def plan_as_spelled(
     """
     given = given_for(sizes, itemsize, fixed, True, lent, machine, known=known)
     nodes, kernels = postorder(roots), given.memo.with_kernels(roots)
-    loops = any(isinstance(e, Apply) and isinstance(e.op, Loop) for e in nodes)
+    loops = any(map(_is_loop, nodes))
     if not several:
         given = given._replace(ordered=ordered)
         if loops or not lowered_in(kernels, given).worth(len(nodes)):
