@@ -266,7 +266,8 @@ def _next_order(parts: list[Expr], wrt: list[Var], mode: str) -> list[list[Deriv
     if len(parts) == n:
         found = _first_order(parts, by, mode)
     else:  # of higher orders there are more rows than directions
-        found = [row for k in range(len(parts)) for row in _first_order([parts[k]], [by[k]], mode)]
+        each = zip(parts, by, strict=True)
+        found = [row for part, own_wrt in each for row in _first_order([part], [own_wrt], mode)]
     rows = [dict(zip(places, row, strict=True)) for places, row in zip(own, found, strict=True)]
     for k, row in enumerate(rows):
         for j in set(range(n)) - row.keys():

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..graph.nodes import Apply, Einsum, Expr
+from ..graph.nodes import Einsum, Expr
 from ..graph.normal import einsum
 from ..ops.arithmetic import sum
 from ..ops.diagonals import diag, diagonal
@@ -17,6 +17,7 @@ from ..ops.matrix.cholesky import cholesky
 from ..ops.matrix.definite import inverse_definite, logdet_definite
 from ..ops.matrix.inverse import DET_SIGN, det, inv, logdet, slogdet
 from ..ops.matrix.triangular import tri_inverse
+from ..ops.packed import makediag
 from ..ops.reductions import prod
 from .factors import SAMPLE_SHAPE
 from .facts import is_positive
@@ -32,11 +33,6 @@ def diagonal_of(e: Expr) -> Expr | None:
     return einsum(e.args, e.labels, e.out[:-1], e.coef, dict(enumerate(e.extents)))
 
 
-def _with_diagonal(entries: Expr) -> Expr:
-    axes = tuple(range(entries.ndim))
-    return einsum([entries], [axes], (*axes, axes[-1]))
-
-
 def _by_entries(function: Callable[[Expr], Expr]) -> Callable[[Expr], Expr | None]:
     def match(e: Expr) -> Expr | None:
         entries = diagonal_of(e.args[0])
@@ -47,14 +43,14 @@ def _by_entries(function: Callable[[Expr], Expr]) -> Callable[[Expr], Expr | Non
 
 def _factor(e: Expr) -> Expr | None:
     """That of a Cholesky factorisation, of which entries that are not positive are an error."""
-    assert isinstance(e, Apply)
     entries = diagonal_of(e.args[0])
-    positive = entries is not None and is_positive(entries)
-    return _with_diagonal(sqrt(entries)) if positive and entries is not None else None
+    if entries is None or not is_positive(entries):
+        return None
+    return makediag(sqrt(entries))
 
 
 def _reciprocals(entries: Expr) -> Expr:
-    return _with_diagonal(reciprocal(entries))
+    return makediag(reciprocal(entries))
 
 
 def _volume(entries: Expr) -> Expr:
