@@ -35,6 +35,9 @@ from .orientation import canonical_axes, inverse_permutation
 from .products import antisymmetries, numeral, numeric_value, symmetries
 from .sums import absent_axes
 
+#: Bits of operators and kinds, by name. Two names may have one, where threads meet.
+_bits: dict[str, int] = {}
+
 
 def apply(
     op: Op, *operands: Expr, params: tuple[Any, ...] = (), shape: Shape | None = None
@@ -256,6 +259,23 @@ def with_args(node: Expr, args: Sequence[Expr]) -> Expr:
 def root_of(e: Expr) -> str:
     """The operator or the node kind at the root: by it rules and laws are found."""
     return e.op.name if isinstance(e, Apply) else type(e).__name__
+
+
+def root_bit(name: str) -> int:
+    """The bit of what is at a root: the next one, of a name that is new."""
+    return _bits.setdefault(name, 1 << len(_bits))
+
+
+def roots_below(e: Expr) -> int:
+    """Bits of what is at the roots of e and of all nodes below it, found once for each."""
+    if not e._below:
+        whole = all(arg._below for arg in e.args)
+        for node in [e] if whole else postorder([e], lambda node: node._below > 0):
+            found = root_bit(root_of(node))
+            for arg in node.args:
+                found |= arg._below
+            node._below = found
+    return e._below
 
 
 def rewritten(

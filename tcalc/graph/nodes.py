@@ -55,8 +55,8 @@ class Expr(ArrayMethods):
     """
 
     __slots__ = (
-        "__weakref__", "_antisymmetries", "_form", "_settled", "_simple", "_symmetries", "_tokens",
-        "_twice", "args", "order", "shape",
+        "__weakref__", "_antisymmetries", "_below", "_form", "_settled", "_simple", "_symmetries",
+        "_tokens", "_twice", "args", "order", "shape",
     )  # fmt: skip
 
     args: tuple[Expr, ...]
@@ -64,6 +64,7 @@ class Expr(ArrayMethods):
     order: tuple[int, str, bytes]
     _symmetries: tuple[Permutation, ...] | None
     _antisymmetries: tuple[Permutation, ...]
+    _below: int  # what is at roots from here down: see `graph.applications.roots_below`
     _tokens: int  # of the text in the matrix language; 0: unknown
     _settled: int  # of how many rules it is known that none fires, neither here nor below
     _simple: tuple[int, Expr] | None  # what so many rules make of it, where known and another node
@@ -256,8 +257,8 @@ _table: weakref.WeakValueDictionary[Any, Expr] = weakref.WeakValueDictionary()
 _lock = threading.Lock()
 #: What is found out about nodes later.
 _UNKNOWN: dict[str, Any] = {
-    "_antisymmetries": (), "_form": False, "_settled": 0, "_simple": None, "_symmetries": None,
-    "_tokens": 0, "_twice": (0, {}),
+    "_antisymmetries": (), "_below": 0, "_form": False, "_settled": 0, "_simple": None,
+    "_symmetries": None, "_tokens": 0, "_twice": (0, {}),
 }  # fmt: skip
 #: What sets all slots of a new node, past the refusal to set any.
 _SETTERS: dict[type[Expr], list[Callable[[Expr, Any], None]]] = {
@@ -272,8 +273,7 @@ def intern(kind: type[Expr], meta: tuple[Any, ...], args: tuple[Expr, ...] = ())
     if len(args) > FEW:
         spend("steps", OPERAND * len(args))
     key: Any = (kind, _exact(kind, meta), tuple(map(id, args)))
-    node = _table.get(key)
-    if node is not None:
+    if (node := _table.get(key)) is not None:
         return node
     if len(args) > 1 and kind is not Derivative:
         check_declarations(args)

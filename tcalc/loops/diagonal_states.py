@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ..graph.nodes import Add, Einsum, Expr, Labels, Var
-from ..graph.normal import einsum
+from ..graph.nodes import Add, Einsum, Expr, Labels, Var, postorder
+from ..graph.normal import einsum, terms_of
 from ..graph.products import is_zero, zeros_node
 from .body import body_variable, replaced
 
@@ -71,6 +71,7 @@ class DiagonalStates:
         known: dict[Var, Labels | None] = {
             v: None if is_zero(first[v]) else diagonal_pattern(first[v]) for v in following
         }
+        known = _with_fixed_terms(following, known)
         while True:
             after, found = _after(following, known), dict(known)
             for v, e in after.items():
@@ -106,6 +107,29 @@ def core_variable(v: Var, word: Labels) -> Var:
     """The variable for the diagonal of a state."""
     shape = dict(zip(word, v.shape, strict=True))
     return body_variable(v.name + "'", tuple([shape[label] for label in range(len(shape))]))
+
+
+def _with_fixed_terms(
+    following: Mapping[Var, Expr], known: dict[Var, Labels | None]
+) -> dict[Var, Labels | None]:
+    """Patterns of states, joined to those of what is added to them whatever they are.
+
+    Most that are not diagonal are told by it, without their next values being made anew.
+    """
+    terms = {v: [t for t in terms_of(e) if not is_zero(t)] for v, e in following.items()}
+    while unknown := [v for v, word in known.items() if word is None or repeats(word)]:
+        found, depends = dict(known), set(map(id, unknown))
+        for node in postorder([t for v in unknown for t in terms[v]]):
+            if not depends.isdisjoint(map(id, node.args)):
+                depends.add(id(node))
+        for v in unknown:
+            words = [diagonal_pattern(t) for t in terms[v] if id(t) not in depends]
+            words += [word for word in [known[v]] if word is not None]
+            found[v] = _joined(words) if words else None
+        if found == known:
+            break
+        known = found
+    return known
 
 
 def _after(following: Mapping[Var, Expr], known: Mapping[Var, Labels | None]) -> dict[Var, Expr]:

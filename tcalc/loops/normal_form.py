@@ -35,6 +35,7 @@ from .diagonal_states import (
     DiagonalStates,
     core_of_value,
     core_variable,
+    diagonal_pattern,
     embedded,
     repeats,
     slice_pattern,
@@ -104,24 +105,28 @@ def normal_form_loop(
     Equal loops are the same node. Where the loop ends at a condition, the number of steps is the
     last output.
     """
-    scanned, captured, inside = _scanned_and_captured(feed)
-    after, first = replaced(list(map(bare, outputs)), inside), list(map(bare, inits))
-    matrices, after = symmetric_states(states, after, first)
+    bounded = steps.until is not None or steps.made is not None  # histories may have zeros at last
+    values = dict(zip(states, zip(map(bare, outputs), map(bare, inits), strict=True), strict=True))
+    still = {v: begin for v, (e, begin) in values.items() if e is v and not bounded}
+    scanned, captured, inside = _scanned_and_captured(
+        LoopOperands(feed.scanned, feed.captured | still)
+    )
+    inside = _with_constants(inside, captured)
+    changing = [v for v in values if v not in still]
+    after, first = [values[v][0] for v in changing], [values[v][1] for v in changing]
+    matrices, after = symmetric_states(changing, after, first, inside)
     inside |= matrices
-    states = [matrices.get(v, v) for v in states]
-    found = dict(zip(states, after, strict=True))
+    changing = [matrices.get(v, v) for v in changing]
     cores = DiagonalStates(
-        _simplified_states(found, captured), dict(zip(states, first, strict=True))
+        dict(zip(changing, simplified(after), strict=True)), dict(zip(changing, first, strict=True))
     )
     found = _simplified_states(cores.following, captured)
     until = None if steps.until is None else cores.carried(replaced([bare(steps.until)], inside)[0])
-    still: dict[Var, Expr] = {}
-    bounded = steps.until is not None or steps.made is not None  # histories may have zeros at last
     while some := {v: cores.first[v] for v, e in found.items() if e is v and not bounded}:
         still |= some
+        captured |= some
         rest = {v: e for v, e in found.items() if v not in some}
-        found = _simplified_states(rest, captured | still)
-    captured |= still
+        found = _simplified_states(rest, captured)
     slices = {v: e for v, e in scanned.items() if v not in captured}
     bound, first = None, [cores.first[v] for v in found]
     if until is not None:
@@ -143,17 +148,26 @@ def normal_form_loop(
     of = {v: made[k : 3 * len(shown) : len(shown)] for k, v in enumerate(shown)}
     for v, e in still.items():
         of[v] = (e, *with_batch_axis([e, e], {}, steps.length))
-    each = [_state_outputs(v, cores, of, steps.length) for v in states]
+    each = [_state_outputs(matrices.get(v, v), cores, of, steps.length) for v in values]
     outs = [outputs[kind] for kind in (LAST, AFTER, BEFORE) for outputs in each]
     if steps.until is None:
         return tuple(outs)
     return (*outs, made[-1] if until is not None else sum_of(ones(steps.length)))
 
 
+def _with_constants(inside: Mapping[Var, Expr], captured: Mapping[Var, Expr]) -> dict[Var, Expr]:
+    """Substitutes for variables, with captured constants in place of their variables."""
+    plain = _constants(captured)
+    return {**plain, **dict(zip(inside, replaced(list(inside.values()), plain), strict=True))}
+
+
+def _constants(captured: Mapping[Var, Expr]) -> dict[Var, Expr]:
+    return {v: e for v, e in captured.items() if constant_below([e])[id(e)]}
+
+
 def _simplified_states(found: Mapping[Var, Expr], captured: Mapping[Var, Expr]) -> dict[Var, Expr]:
     """Next states with captured constants substituted."""
-    plain = {v: e for v, e in captured.items() if constant_below([e])[id(e)]}
-    after = simplified(replaced(list(found.values()), plain))
+    after = simplified(replaced(list(found.values()), _constants(captured)))
     return dict(zip(found, after, strict=True))
 
 
@@ -201,8 +215,8 @@ def _scanned_and_captured(
 ) -> tuple[dict[Var, Expr], dict[Var, Expr], dict[Var, Expr]]:
     """Scanned operands, captured operands, and substitutes for slices.
 
-    A scanned operand of equal slices is captured; of one whose slices are zero off a diagonal, the
-    diagonals are scanned. Variables for symmetric matrices are symmetric.
+    A scanned operand of equal slices is captured; of what is zero off a diagonal the diagonal is
+    captured, or that of every slice scanned. Variables for symmetric matrices are symmetric.
     """
     scanned: dict[Var, Expr] = {}
     fixed = {v: bare(e) for v, e in feed.captured.items()}
@@ -218,8 +232,12 @@ def _scanned_and_captured(
         else:
             scanned[item := _variable_of(v, e, 1)] = e
             inside[v] = item
-    captured = {_variable_of(v, e, 0): e for v, e in fixed.items()}
-    inside |= dict(zip(fixed, captured, strict=True))
+    captured: dict[Var, Expr] = {}
+    for v, e in fixed.items():
+        word = diagonal_pattern(e)
+        core = core_of_value(e, word) if repeats(word) else e
+        own = _variable_of(core_variable(v, word) if core is not e else v, core, 0)
+        captured[own], inside[v] = core, embedded(own, word)
     return scanned, captured, {v: e for v, e in inside.items() if e is not v}
 
 

@@ -8,7 +8,7 @@ that it is enough of a cotangent what it has in common with these.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ..graph.nodes import Expr, Var
 from .body import body_variable, replaced, symmetric
@@ -17,9 +17,14 @@ __all__: list[str] = []
 
 
 def symmetric_states(
-    states: Sequence[Var], outputs: Sequence[Expr], inits: Sequence[Expr]
+    states: Sequence[Var],
+    outputs: Sequence[Expr],
+    inits: Sequence[Expr],
+    inside: Mapping[Var, Expr],
 ) -> tuple[dict[Var, Var], list[Expr]]:
     """Symmetric variables for the states that are symmetric before and after every step.
+
+    What else stands for variables of the steps, `inside`, is put in their place on the way.
 
     Returns
     -------
@@ -33,7 +38,7 @@ def symmetric_states(
         if not v.properties and (known := symmetric(init)):
             found[v] = body_variable(v.name + "~", v.shape, known)
     while True:
-        after = replaced(outputs, found)
+        after = replaced(outputs, {**inside, **found})
         kept = {v for v, e in zip(states, after, strict=True) if v in found and symmetric(e)}
         if len(kept) == len(found):
             return found, after

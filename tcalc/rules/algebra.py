@@ -198,7 +198,10 @@ def _root_of_squares(e: Expr) -> Expr | None:
     return scale(apply(NORM2, half, params=(len(axes) - n,)), number(math.sqrt(coef.value)))
 
 
-rule("times-its-sign", ALGEBRA, lambda a: a * sign(a), lambda a: abs(a), "Einsum", _times_its_sign)
+rule(
+    "times-its-sign", ALGEBRA, lambda a: a * sign(a), lambda a: abs(a), "Einsum", _times_its_sign,
+    needs=[["sign"]],
+)  # fmt: skip
 rule(
     "times-its-choice", ALGEBRA, lambda a: isnan(a) * where(isnan(a), exp(a), 0),
     lambda a: where(isnan(a), exp(a), 0), "Einsum", _times_its_choice,
@@ -220,6 +223,7 @@ rule(
     "Einsum",
     _norm_squared,
     shape=(3,),
+    needs=[[NORM2.name]],
 )
 rule(
     "root-of-squares",

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from itertools import product
 
 from ..graph.extents import ONE, Coef
-from ..graph.nodes import Add, Expr
+from ..graph.nodes import Add, Einsum, Expr
 from ..graph.normal import add, einsum, terms_of
 from ..graph.products import atoms_of, zeros_node
 from ..graph.sums import MAX_OPEN_TERMS, collected, embeds, flattened
@@ -56,10 +56,16 @@ def _term(e: Expr) -> Term:
     return Term(e, Counter(places), coef)
 
 
+def _has_sum(e: Expr) -> bool:
+    """Is a sum among the factors of a term?"""
+    factors = e.args if isinstance(e, Einsum) and not e.summed else [e]
+    return any(isinstance(op, Add) for op in factors)
+
+
 def _merged(e: Expr) -> Expr | None:
     """Two terms as one, where fewer terms stand under their common factors than in both."""
     assert isinstance(e, Add)
-    if len(e.args) > MAX_TERMS or any(map(embeds, e.args)):
+    if len(e.args) > MAX_TERMS or not any(map(_has_sum, e.args)) or any(map(embeds, e.args)):
         return None
     terms = list(map(_term, e.args))
     with_sums = [term for term in terms if any(isinstance(op, Add) for op, _ in term.factors)]

@@ -30,6 +30,8 @@ from .factors import FACTOR_RULES, SAMPLE_SHAPE, is_factor
 from .strategy import rule
 
 DIVIDE = TABLE["divide"]
+#: The operators whose values are inverses of their operands.
+INVERTING = [name for name, row in TABLE.items() if row.meaning.inverts]
 
 
 class _Matrix(NamedTuple):
@@ -193,13 +195,14 @@ def _power(e: Expr) -> tuple[Expr, float]:
 
 rule(
     "adjugate-over-determinant", FACTOR_RULES, lambda a: adj(a) * reciprocal(det(a)), inv, "Einsum",
-    _by_inverse, shape=SAMPLE_SHAPE,
+    _by_inverse, shape=SAMPLE_SHAPE, needs=[["adj"]],
 )  # fmt: skip
 rule(
     "inverse-times-matrix", FACTOR_RULES, lambda a, b: matmul(inv(a), matmul(a, b)), lambda a, b: b,
-    "Einsum", _cancelled, shape=SAMPLE_SHAPE,
+    "Einsum", _cancelled, shape=SAMPLE_SHAPE, needs=[INVERTING],
 )  # fmt: skip
 rule(
     "inverse-times-sum", FACTOR_RULES, lambda a, b: matmul(inv(a), a + b),
     lambda a, b: eye(3) + matmul(inv(a), b), "Einsum", _cancelled_in_sum, shape=SAMPLE_SHAPE,
+    needs=[["Add"], INVERTING],
 )  # fmt: skip

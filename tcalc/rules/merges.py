@@ -16,6 +16,7 @@ from ..graph.operators import Op
 from ..ops.arithmetic import sum
 from ..ops.elementwise import exp, sin
 from ..ops.indexing import getitem
+from ..ops.indicator import INDICATOR
 from ..ops.reductions import LOGSUMEXP, MAX, MIN, NORM2, PROD, arange
 from ..ops.reshape import MERGE, merged, merged_places, merges, regrouped, reshape
 from .strategy import rule
@@ -189,18 +190,20 @@ def _sample(a: Expr) -> Expr:
 rule(
     "product-of-merged", MERGES, lambda a: reshape(exp(_sample(a)), 6) * a,
     lambda a: reshape(exp(_sample(a)) * _sample(a), 6), "Einsum", _outside, shape=(6,),
+    needs=[[MERGE.name]],
 )  # fmt: skip
 rule(
     "product-by-places", MERGES, lambda a: getitem(a, 3 * arange(2)[:, None] + arange(3)),
-    lambda a: _sample(a), "Einsum", _by_places, shape=(6,),
+    lambda a: _sample(a), "Einsum", _by_places, shape=(6,), needs=[[INDICATOR.name]],
 )  # fmt: skip
 rule(
     "sum-of-split", MERGES, lambda a: sum(_sample(exp(a))), lambda a: sum(exp(a)),
-    "Einsum", _rejoined, shape=(6,),
+    "Einsum", _rejoined, shape=(6,), needs=[[MERGE.name]],
 )  # fmt: skip
 rule(
     "sum-of-merged", MERGES, lambda a: reshape(exp(_sample(a)), 6) + reshape(sin(_sample(a)), 6),
     lambda a: reshape(exp(_sample(a)) + sin(_sample(a)), 6), "Add", _sum, shape=(6,),
+    needs=[[MERGE.name]],
 )  # fmt: skip
 rule(
     "split-of-merged", MERGES, lambda a: _sample(reshape(exp(_sample(a)), 6) * a),

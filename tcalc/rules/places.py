@@ -11,6 +11,7 @@ from ..graph.products import numeral
 from ..integers.affine import Constraint, Guard
 from ..ops.arithmetic import as_expr, sum
 from ..ops.diagonals import eye
+from ..ops.indicator import INDICATOR
 from .strategy import rule
 
 PLACES, AXIS = "places", "#0"
@@ -85,5 +86,5 @@ def _at_places(e: Expr) -> Expr | None:
 
 rule(
     "entries-at-places", PLACES, lambda a: sum(eye(3)[0] * eye(3)[1]) * a, lambda a: 0 * a,
-    "Einsum", _at_places,
+    "Einsum", _at_places, needs=[[INDICATOR.name]],
 )  # fmt: skip

@@ -20,6 +20,7 @@ from .strategy import rule
 
 SPECTRAL = "spectral"
 EIGH_ROWS = tuple(EIGH.values())
+DECOMPOSING = [row.name for row in EIGH_ROWS]
 
 #: Formulas of eigenvalues with more nodes are left as they are.
 MAX_NODES = 200
@@ -149,9 +150,10 @@ def _decomposed(a: Expr) -> Expr:
 
 rule(
     "spectral", SPECTRAL, _decomposed, lambda a: matrix_function(a, tanh), "Einsum", _matrix,
-    shape=(3, 3),
+    shape=(3, 3), needs=[DECOMPOSING],
 )  # fmt: skip
 rule(
     "spectral-trace", SPECTRAL, lambda a: sum(tanh(eigvalsh(a))),
     lambda a: trace_function(a, tanh), "Einsum", _trace, shape=(3, 3),
+    needs=[DECOMPOSING],
 )  # fmt: skip

@@ -85,7 +85,7 @@ def _sum_of_logarithms(e: Expr) -> Expr | None:
 
 rule(
     "shift-of-log-sum", STABLE, lambda a: max(a) + logsumexp(a - max(a)), lambda a: logsumexp(a),
-    "Add", _sum_of_logarithms, shape=(3,),
+    "Add", _sum_of_logarithms, shape=(3,), needs=[["logsumexp"]],
 )  # fmt: skip
 
 
@@ -186,7 +186,7 @@ rule(
 )  # fmt: skip
 rule(
     "exponentials-in-a-product", STABLE, lambda a, b: exp(a) * exp(-logaddexp(a, b)),
-    lambda a, b: exp(a - logaddexp(a, b)), "Einsum", _product,
+    lambda a, b: exp(a - logaddexp(a, b)), "Einsum", _product, needs=[["exp"]],
 )  # fmt: skip
 
 
@@ -329,5 +329,5 @@ rule("one-plus-erf", STABLE, lambda a: 1 + erf(a), lambda a: erfc(-a))
 rule("one-minus-tanh-squared", STABLE, lambda a: 1 - tanh(a) * tanh(a), lambda a: sech(a) * sech(a))
 rule(
     "sum-of-shares", STABLE, lambda a: 0 * a + sum(exp(a - logsumexp(a))), lambda a: 0 * a + 1,
-    "Einsum", _sum_of_shares, shape=(3,), finite=True,
+    "Einsum", _sum_of_shares, shape=(3,), finite=True, needs=[["exp"], ["logsumexp"]],
 )  # fmt: skip

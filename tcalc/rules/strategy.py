@@ -17,12 +17,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field
+from functools import reduce
 from inspect import signature
 from itertools import combinations, permutations
+from operator import or_
 
-from ..graph.applications import rewritten, root_of
+from ..graph.applications import rewritten, root_bit, root_of, roots_below
 from ..graph.extents import ONE, number
-from ..graph.nodes import Add, Apply, Einsum, Expr, Var
+from ..graph.nodes import Add, Apply, Einsum, Expr, Var, postorder
 from ..graph.normal import einsum, scale
 from ..graph.products import is_number
 from ..graph.variables import var
@@ -64,6 +66,9 @@ class Rule:
     heads : set of str
         Operators or kinds that factors of a pattern are, or terms: of a node too, or the rule is
         not tried.
+    needs : sequence of sequence of str
+        Operators or kinds, of each of which one is at or below every node on which the rule fires.
+        Those of a pattern are found.
     """
 
     name: str
@@ -75,9 +80,14 @@ class Rule:
     shape: tuple[int, ...] = ()
     given: Callable[[Expr], bool] | None = None
     finite: bool = False
+    needs: Sequence[Sequence[str]] = ()
     wildcards: list[Var] = field(default_factory=list, compare=False)
     pattern: list[Expr] = field(default_factory=list, compare=False)
     heads: set[str] = field(default_factory=set, compare=False)
+    bits: list[int] = field(default_factory=list, compare=False)
+
+    def __post_init__(self) -> None:
+        self.bits.extend(reduce(or_, map(root_bit, names)) for names in self.needs)
 
     def sides(self, *values: Expr) -> tuple[Expr, Expr]:
         return self.left(*values), self.right(*values)
@@ -99,11 +109,18 @@ class Rule:
                 several = [t for t in self.pattern[0].args if len(t.args) != 1]
                 whole = [t for t in self.pattern[0].args if isinstance(t, Apply)]
                 self.heads.update([root_of(t) for t in several + whole if not isinstance(t, Var)])
+            if self.match is None:
+                rows = [e for e in postorder(self.pattern) if isinstance(e, Apply)]
+                self.bits.extend({root_bit(root_of(e)) for e in rows})
         return self.pattern[0]
 
     def root(self) -> str:
         """The operator or node kind at the root of the pattern; others never match."""
         return root_of(self.prepared())
+
+    def fits(self, below: int) -> bool:
+        """Is all that it needs among what is at or below a node, by `roots_below`?"""
+        return all(map(below.__and__, self.bits))
 
     def try_on(self, node: Expr) -> Expr | None:
         if self.match is not None:
@@ -203,9 +220,10 @@ def rule(
     shape: tuple[int, ...] = (),
     given: Callable[[Expr], bool] | None = None,
     finite: bool = False,
+    needs: Sequence[Sequence[str]] = (),
 ) -> Rule:
     """Register a rule; `root` is needed where `match` takes the place of a pattern."""
-    made = Rule(name, group, left, right, domain, match, shape, given, finite)
+    made = Rule(name, group, left, right, domain, match, shape, given, finite, needs)
     ALL_RULES.append(made)
     RULES_BY_ROOT.setdefault(root or made.root(), []).append(made)
     return made
@@ -282,9 +300,9 @@ def _one_pass(roots: Sequence[Expr], counts: Counter[str], settled: dict[int, Ex
     def fire(new: Expr) -> Expr | None:
         if len(new.args) > FEW:
             spend("steps", OPERAND * len(new.args))
-        roots = set(map(root_of, new.args))
+        roots, below = set(map(root_of, new.args)), roots_below(new)
         for candidate in RULES_BY_ROOT.get(root_of(new), ()):
-            if not roots.issuperset(candidate.heads):
+            if not roots.issuperset(candidate.heads) or not candidate.fits(below):
                 continue
             found = candidate.try_on(new)
             if found is not None and found is not new:
