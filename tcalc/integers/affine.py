@@ -29,6 +29,8 @@ IntegerValue = int | np.ndarray[Any, Any]
 _INT64_END = 2**63
 #: Steps that a form takes besides its terms.
 _MADE = 4
+#: Names whose forms are kept.
+_NAMES = 4096
 #: Terms, or factors, below which a form is short, whatever the limits on them.
 _FEW = 16
 
@@ -100,7 +102,7 @@ class Affine:
         """A name or a number as a form."""
         if isinstance(value, Affine):
             return value
-        return cls(((value, 1),)) if isinstance(value, str) else cls((), value)
+        return _of_name(value) if isinstance(value, str) else cls((), value)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -157,6 +159,8 @@ class Affine:
 
     def substitute(self, values: Mapping[str, Affine | int | str]) -> Affine:
         """Forms, numbers or other names in place of names, all at once."""
+        if all(name not in values and "*" not in name for name, _ in self.terms):
+            return self
         parts = [(_substituted(name, values), c) for name, c in self.terms]
         terms = tuple((name, c * d) for part, c in parts for name, d in part.terms)
         return Affine(terms, self.constant + sum(part.constant * c for part, c in parts))
@@ -186,6 +190,11 @@ class Affine:
             parts = [_term(n, c) for n, c in ordered]
             parts += [f"{self.constant:+d}"] if self.constant else []
         return "".join(parts).removeprefix("+")
+
+
+@lru_cache(_NAMES)
+def _of_name(name: str) -> Affine:
+    return Affine(((name, 1),))
 
 
 def _collected(terms: Collection[tuple[str, int]]) -> tuple[tuple[str, int], ...]:
@@ -295,8 +304,10 @@ class Constraint:
             form, equality = Affine((), 0 if holds else -1), False
         elif equality and form.constant % common:
             form, equality = Affine((), -1), False
-        else:
-            form = form.divided(-common if equality and form.terms[0][1] < 0 else common)
+        elif equality and form.terms[0][1] < 0:
+            form = form.divided(-common)
+        elif common > 1:
+            form = form.divided(common)
         object.__setattr__(self, "form", form)
         object.__setattr__(self, "equality", equality)
 

@@ -34,6 +34,7 @@ def record(
         fields = getattr(made, "__dataclass_fields__")  # noqa: B009 - unknown to type checkers
         defaults = {k: one.default for k, one in fields.items() if one.default is not MISSING}
         made._defaults = defaults  # type: ignore[attr-defined]
+        made._count = len(fields)  # type: ignore[attr-defined]
         methods: dict[str, Any] = {"__init__": _init}
         if repr:
             methods["__repr__"] = _shown
@@ -55,6 +56,17 @@ def record(
 
 def _init(self: Any, *args: Any, **named: Any) -> None:
     values, places = self.__dict__, self.__match_args__
+    if len(args) == len(places) == self._count and not named:
+        values.update(zip(places, args, strict=True))
+    else:
+        _fill(self, args, named)
+    if hasattr(self, "__post_init__"):
+        self.__post_init__()
+
+
+def _fill(self: Any, args: tuple[Any, ...], named: dict[str, Any]) -> None:
+    """Values by place and by name, and defaults."""
+    values, places = self.__dict__, self.__match_args__
     if len(args) > len(places):
         raise TypeError(f"{type(self).__name__}() takes {len(places)} values, not {len(args)}")
     fields = self.__dataclass_fields__
@@ -71,8 +83,6 @@ def _init(self: Any, *args: Any, **named: Any) -> None:
         for name, one in fields.items():
             if name not in values:
                 values[name] = _made(type(self), one)
-    if hasattr(self, "__post_init__"):
-        self.__post_init__()
 
 
 def _made(made: type, one: Any) -> Any:
