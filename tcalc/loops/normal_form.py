@@ -236,7 +236,7 @@ def _scanned_and_captured(
     for v, e in fixed.items():
         word = diagonal_pattern(e)
         core = core_of_value(e, word) if repeats(word) else e
-        own = _variable_of(core_variable(v, word) if core is not e else v, core, 0)
+        own = _variable_of(v if core is e else core_variable(v, word), core, 0)
         captured[own], inside[v] = core, embedded(own, word)
     return scanned, captured, {v: e for v, e in inside.items() if e is not v}
 
