@@ -233,11 +233,12 @@ def _scanned_and_captured(
             scanned[item := _variable_of(v, e, 1)] = e
             inside[v] = item
     captured: dict[Var, Expr] = {}
-    for v, e in fixed.items():
-        word = diagonal_pattern(e)
-        core = core_of_value(e, word) if repeats(word) else e
-        own = _variable_of(v if core is e else core_variable(v, word), core, 0)
-        captured[own], inside[v] = core, embedded(own, word)
+    for given, e in fixed.items():
+        v, word = given, diagonal_pattern(e)
+        if repeats(word):
+            e, v = core_of_value(e, word), core_variable(v, word)
+        captured[own := _variable_of(v, e, 0)] = e
+        inside[given] = embedded(own, word)
     return scanned, captured, {v: e for v, e in inside.items() if e is not v}
 
 
