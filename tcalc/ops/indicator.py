@@ -85,7 +85,8 @@ def indicator(
     labels = sorted(labels_among(names))
     if not labels and not kept and not accesses:
         return operands
-    word, params = _canonical(labels, extents, kept, accesses)
+    lengths = tuple([(label, extents[label]) for label in labels])
+    word, params = _canonical(lengths, tuple(kept), accesses)
     if not _dimensions(params):
         check(bound(params, {}))
     return [*operands, (apply(INDICATOR, params=params), word)]
@@ -106,15 +107,16 @@ def labels_among(names: Iterable[str]) -> set[int]:
     return {label for part in parts if (label := label_of(part)) is not None}
 
 
+@lru_cache(1 << 12)
 def _canonical(
-    labels: Sequence[int],
-    extents: Mapping[int, Extent],
-    guards: Sequence[Guard],
-    accesses: Sequence[CheckedAccess],
+    lengths: tuple[tuple[int, Extent], ...],
+    guards: tuple[Guard, ...],
+    accesses: tuple[CheckedAccess, ...],
 ) -> tuple[Labels, IndicatorParams]:
-    """The order of axes in which the parameters are least, and the parameters."""
+    """The order of axes, given with their extents, in which the parameters are least; and these."""
     found: list[tuple[Any, Labels, IndicatorParams]] = []
-    orders = permutations(labels) if len(labels) <= MAX_AXES else [tuple(labels)]
+    extents = dict(lengths)
+    orders = permutations(extents) if len(extents) <= MAX_AXES else [tuple(extents)]
     for word in orders:
         params = _ordered(word, extents, guards, accesses)
         found.append((repr(params), word, params))

@@ -112,10 +112,12 @@ def _cancelled(e: Expr) -> Expr | None:
 def _cancelled_in_sum(e: Expr) -> Expr | None:
     """A product with a sum multiplied out, where a term is the inverse of what multiplies it."""
     assert isinstance(e, Einsum)
-    if not _may_meet(e, (Einsum, Add)):
+    sums = [k for k, op in enumerate(e.args) if isinstance(op, Add) and op.ndim]
+    if not sums or not _may_meet(e, (Einsum, Add)):
         return None
-    for k, op in enumerate(e.args):
-        if not isinstance(op, Add) or op.ndim < 1 or len(op.args) > MAX_OPEN_TERMS:
+    for k in sums:
+        op = e.args[k]
+        if len(op.args) > MAX_OPEN_TERMS:
             continue
         beside = within([*e.args[:k], *e.args[k + 1 :]], (Einsum,))
         if any(_meet(beside | within([term], (Einsum,))) for term in op.args):
