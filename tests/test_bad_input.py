@@ -292,6 +292,7 @@ OPTIONS: list[tuple[Call, type[Exception], list[str]]] = [
     (lambda: tc.compile(f).plan_for(q=2), TypeError, ["q is no variable", "x, y, n"]),
     (lambda: tc.compile(f).plan_for(n=-2), TypeError, ["n is a dimension", "-2"]),
     (lambda: tc.compile(H, structured=True).plan_for(q=2), TypeError, ["q is no variable"]),
+    (lambda: tc.compile(tc.compress(H)), TypeError, ["structured=True"]),
     (lambda: tc.compile(f, data={"x": [1j]}), TypeError, ["x is complex"]),
     (lambda: tc.compile(f, data={"x": [1.0]})(x=[1.0], y=[1.0]), TypeError, ["bound by data="]),
     (lambda: tc.compile(f)([1.0], [1.0]), TypeError, ["2 positional"]),

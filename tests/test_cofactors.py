@@ -11,6 +11,7 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
+from numpy.polynomial import polynomial
 
 import tcalc as tc
 from tcalc import linalg as la
@@ -98,6 +99,25 @@ def test_derivatives_of_the_adjugate_divide_by_nothing() -> None:
         np.testing.assert_allclose(
             tc.jacobian(la.adj(A), A)(A=point), wanted, atol=1e-12 * max(1.0, np.abs(wanted).max())
         )
+
+
+@pytest.mark.parametrize("mode", ["forward", "reverse", "cross-country"])
+@pytest.mark.parametrize("order", [1, 2, 3])
+def test_adjugates_along_a_curve(order: int, mode: str) -> None:
+    """Its entries are polynomials of the sixth degree, whose derivatives are known from values."""
+    a, b, t = of_rank(2, 3), of_rank(1, 3), tc.var("t")
+
+    def minors(m: np.ndarray) -> list[float]:
+        kept = [(j, i) for i in range(3) for j in range(3)]
+        return [
+            (-1) ** (i + j) * np.linalg.det(np.delete(np.delete(m, i, 0), j, 1)) for i, j in kept
+        ]
+
+    points = np.cos(np.pi * (np.arange(13) + 0.5) / 13)
+    fitted = polynomial.polyfit(points, [minors(s * s * a + s**3 * b) for s in points], 6)
+    wanted = polynomial.polyval(0.7, polynomial.polyder(fitted, order)).reshape(3, 3)
+    found = tc.derivative(la.adj(t * t * a + t**3 * b), t, order=order, mode=mode)(t=0.7)
+    np.testing.assert_allclose(found, wanted, atol=1e-10 * np.abs(wanted).max())
 
 
 @pytest.mark.parametrize("backend", ["numpy", "c"])

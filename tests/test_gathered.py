@@ -65,6 +65,13 @@ def test_derivatives_by_tables_of_which_few_rows_are_taken(name: str) -> None:
         np.testing.assert_allclose(found[i, j], wanted, rtol=2e-6, atol=1e-6)
 
 
+def test_rows_of_what_has_a_diagonal() -> None:
+    table, at = np.random.default_rng(3).normal(size=(9, 3)), np.array([3, -1, 3, 0])
+    mixed = tc.exp(TABLE[:, :1] * TABLE[:, 1]) + tc.diag(tc.cos(TABLE[:, 2]))
+    wanted = (np.exp(np.outer(table[:, 0], table[:, 1])) + np.diag(np.cos(table[:, 2])))[at]
+    np.testing.assert_allclose(mixed[AT](table=table, at=at), wanted, rtol=1e-14)
+
+
 def test_rows_that_others_read_too_are_computed_once() -> None:
     rows = tc.exp(TABLE @ MIX)
     both = tc.compile([tc.sum(rows, axis=0), rows[AT]])

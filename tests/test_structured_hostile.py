@@ -361,3 +361,15 @@ def test_singular_matrices_by_names_are_told(name: str, by_names: Callable[[Any]
     a, words = NO_INVERSE[name]
     with pytest.raises(np.linalg.LinAlgError, match=words):
         by_names(a)
+
+
+@pytest.mark.parametrize("sizes", [(3, 3, 2), (3, 3, 3), (2, 2, 5), (2, 3, 2)])
+def test_signs_of_products_whose_axes_change_places(sizes: tuple[int, ...]) -> None:
+    """Rows of a Kronecker product in another order than its columns: exchanges that may be odd."""
+    cores = [RNG.normal(size=(n, n)) for n in sizes]
+    X = tc.var("X", sizes)
+    for out in ("ijk", "jik") if sizes[0] == sizes[1] else ("ijk", "kji"):
+        mapped = tc.einsum(f"ia,jb,kc,abc->{out}", *cores, X)
+        held = tc.compile(tc.jacobian(mapped, X), structured=True)()
+        sign, log = np.linalg.slogdet(held.todense().reshape(np.prod(sizes), -1))
+        assert held.slogdet() == pytest.approx((sign, log))

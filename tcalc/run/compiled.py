@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..calculus.deep_expressions import shortened
+from ..compression.compress import Compressed
 from ..graph import trees
 from ..graph.arraylike import surface
 from ..graph.extents import show_shape
@@ -151,4 +152,10 @@ def _engine_of(roots: Roots) -> tuple[Engine, Roots]:
 
 
 def _leaves(outputs: Any) -> list[Expr]:
-    return [leaf if isinstance(leaf, Expr) else as_expr(leaf) for leaf in trees.leaves(outputs)]
+    leaves = trees.leaves(outputs)
+    if any(isinstance(leaf, Compressed) for leaf in leaves):
+        raise TypeError(
+            "compile takes expressions: a compressed derivative is computed by "
+            "tcalc.compile(e, structured=True), with the derivative that was compressed for e"
+        )
+    return [leaf if isinstance(leaf, Expr) else as_expr(leaf) for leaf in leaves]
