@@ -52,6 +52,46 @@ def test_sizes_choose_sums_or_items(sizes: tuple[int, int, int], wanted: list[An
     np.testing.assert_allclose(matrix @ x, np.concatenate(g), 1e-9)
 
 
+@pytest.mark.parametrize(("n", "m", "k", "seen"), [(6, 5, 3, 30), (2, 3, 2, 50), (1, 4, 1, 3)])
+def test_factorisations_of_what_was_seen(n: int, m: int, k: int, seen: int) -> None:
+    """Cross blocks have terms with unit tensors and without, of observations by two segments."""
+    U, V, r = tc.var("U", ("n", "k")), tc.var("V", ("m", "k")), tc.var("r", "o")
+    i, j = (tc.var(name, "o", integer=True) for name in "ij")
+    f = tc.sum((r - tc.sum(U[i] * V[j], axis=1)) ** 2) + tc.sum(U**2) + tc.sum(V**2)
+    hessian = tc.hessian(f, (U, V))
+    data: dict[str, Any] = {
+        "U": RNG.normal(size=(n, k)), "V": RNG.normal(size=(m, k)), "r": RNG.normal(size=seen),
+        "i": RNG.integers(0, n, seen), "j": RNG.integers(0, m, seen),
+    }  # fmt: skip
+    held = tc.compile(hessian, structured=True)(**data)
+    blocks = tc.compile(hessian)(**data)
+    wanted = np.block(
+        [[e.reshape(a, -1) for e in row] for row, a in zip(blocks, (n * k, m * k), strict=True)]
+    )
+    residual = data["r"] - (data["U"][data["i"]] * data["V"][data["j"]]).sum(1)
+    cross = np.zeros((n, k, m, k))
+    for row, column, rest in zip(data["i"], data["j"], residual, strict=True):
+        outer = np.outer(data["V"][column], data["U"][row])
+        cross[row, :, column] += 2 * (outer - rest * np.eye(k))
+    np.testing.assert_allclose(blocks[0][1], cross, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(held.todense(), wanted, rtol=1e-12, atol=1e-12)
+    g = RNG.normal(size=(n, k)), RNG.normal(size=(m, k))
+    np.testing.assert_allclose(
+        wanted @ flat(held.solve(g, damping=20)) + 20 * flat(held.solve(g, damping=20)),
+        flat(g),
+        rtol=1e-9,
+        atol=1e-9,
+    )
+
+
+def test_factorisations_are_held_by_what_was_seen() -> None:
+    U, V, r = tc.var("U", ("n", "k")), tc.var("V", ("m", "k")), tc.var("r", "o")
+    i, j = (tc.var(name, "o", integer=True) for name in "ij")
+    cross = tc.hessian(tc.sum((r - tc.sum(U[i] * V[j], axis=1)) ** 2), (U, V))[0][1]
+    at = tc.compress(cross).at({"n": 3000, "m": 400, "k": 5, "o": 40000})
+    assert {core.shape for core in at.cores} == {("o",), ("k", "k", "o")}
+
+
 def test_observations_stay_items_where_few_pairs_are_seen() -> None:
     step = tc.compile(tc.hessian(adjustment(), (cam, pts)), structured=True)
     for cameras, points, wanted in ((3, 4, (3, 6, 4, 3)), (5, 12, (6, 3, 30))):

@@ -178,6 +178,12 @@ def _tabled_contraction(op: Expr) -> _TabledContraction | None:
     return _TabledContraction(tables, items, kept)
 
 
+def is_spread(e: Expr) -> bool:
+    """Is e a product with a sum of items by segments along several axes: are most entries zero?"""
+    found = map(_tabled_contraction, [e] if isinstance(e, Einsum) and e.summed else e.args)
+    return any(tabled is not None and len(tabled.tables) > 1 for tabled in found)
+
+
 def with_tables(piece: UngroupedTerm, sizes: Mapping[str, int] | None = None) -> UngroupedTerm:
     """The term with selection tensors as tables, where fewer entries are then held.
 

@@ -9,6 +9,7 @@ from ..graph.nodes import Add, Einsum, Expr, postorder
 from ..graph.normal import distribute, scale
 from ..graph.products import split_coef
 from ..graph.sums import flattened, low_order, structured
+from .core_terms import is_spread
 
 #: Terms beyond which products are not distributed over sums.
 MAX_SUMMANDS = 64
@@ -17,8 +18,9 @@ MAX_SUMMANDS = 64
 def summands(value: Expr) -> list[Expr]:
     """The terms of a sum, products distributed over sums that should be no core of their own.
 
-    These are sums whose terms have fewer axes than the sum, as in x_l (A_ik B_j + A_jk B_i), and
-    sums of factors of other terms: x_i y_j + (x_j + y_j) y_i has rank two.
+    These are sums whose terms have fewer axes than the sum, as in x_l (A_ik B_j + A_jk B_i), sums
+    of factors of other terms, x_i y_j + (x_j + y_j) y_i has rank two, and those of sums of items by
+    segments along several axes.
     """
     larger: dict[int, Add] = {}
     looked: set[Expr] = set()
@@ -26,7 +28,8 @@ def summands(value: Expr) -> list[Expr]:
     def opens(arg: Add) -> bool:
         found = postorder([arg], looked.__contains__)
         for node in [e for e in found if isinstance(e, Add) and e not in looked]:
-            if structured(node, larger) or all(map(low_order, node.args)):
+            kinds = (low_order, is_spread)
+            if structured(node, larger) or any(all(map(kind, node.args)) for kind in kinds):
                 larger[id(node)] = node
         looked.update(found)
         return id(arg) in larger

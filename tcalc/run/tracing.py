@@ -14,6 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from contextlib import nullcontext
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -60,21 +61,29 @@ class Traced(NamedTuple):
     stacks: list[Sequence[Var]]
 
 
+#: By function, and by what is made of it: traces, and operations that are found again.
+_known: WeakKeyDictionary[Any, dict[Any, tuple[dict[Any, Traced], Retrace]]] = WeakKeyDictionary()
+
+
 class TransformedFunction(ABC):
     """A transformed function: computes with arrays, maps expressions to expressions.
+
+    What traces gave is kept with the function that is traced, so that a transform which is made
+    anew for every call, ``tc.grad(loss)(w)``, finds it again.
 
     Attributes
     ----------
     fun : callable
         What is traced.
+    options : tuple
+        What tells this transform of the function from others.
     """
 
-    def __init__(self, fun: Callable[..., Any], name: str) -> None:
-        self.fun, self.name = fun, name
+    def __init__(self, fun: Callable[..., Any], name: str, *options: Any) -> None:
+        self.fun, self.name, self.options = fun, name, (type(self), name, *options)
         self.__name__ = f"{name} of {getattr(fun, '__name__', 'a function')}"
         self.__doc__ = fun.__doc__
-        self._kept: dict[Any, Traced] = {}
-        self._retrace = Retrace()
+        self._kept, self._retrace = _known_of(self)
 
     @functools.cached_property
     def parameters(self) -> list[str]:
@@ -142,6 +151,22 @@ class TransformedFunction(ABC):
             return inputs, found
 
 
+def _known_of(transform: TransformedFunction) -> tuple[dict[Any, Traced], Retrace]:
+    """What is known of a transform of a function: of equal ones of one function the same."""
+    fun: Any = transform
+    path: list[Any] = []
+    while isinstance(fun, TransformedFunction):
+        path += fun.options
+        fun = fun.fun
+    if inspect.ismethod(fun):  # one more object at every call, of an object that lasts
+        path.append(fun.__func__)
+        fun = fun.__self__
+    try:
+        return _known.setdefault(fun, {}).setdefault(tuple(path), ({}, Retrace()))
+    except TypeError:  # a function that nothing can be kept with, or options that are no keys
+        return {}, Retrace()
+
+
 class _Stacks:
     """Arrays that are captured in the steps of a loop, as one."""
 
@@ -179,10 +204,11 @@ class DerivativeFunction(TransformedFunction):
         argnums: int | Sequence[int],
         transform: Callable[..., Any],
         directions: bool = False,
+        options: tuple[Any, ...] = (),
     ) -> None:
-        super().__init__(fun, name)
-        self.argnums, self.transform, self.directions = argnums, transform, directions
         chosen = [argnums] if isinstance(argnums, int) else list(argnums)
+        super().__init__(fun, name, isinstance(argnums, int), *chosen, *options)
+        self.argnums, self.transform, self.directions = argnums, transform, directions
         if not all(isinstance(k, int) and not isinstance(k, bool) for k in chosen):
             call = f"; of a function say {name}(fun)(w, direction)" if directions else ""
             raise TypeError(
@@ -223,7 +249,7 @@ class BatchedFunction(TransformedFunction):
     """A function of one item, for all items of a batch."""
 
     def __init__(self, fun: Callable[..., Any], in_axes: Any) -> None:
-        super().__init__(fun, "vmap")
+        super().__init__(fun, "vmap", repr(in_axes))
         self.in_axes = in_axes
 
     def opened(self, inputs: TraceInputs, args: Sequence[Any]) -> Sequence[Any]:

@@ -58,7 +58,8 @@ def _transform(
                 raise TraceError(f"{name} is of a function that gives one array, not a nest")
             return apply(result)
 
-        return DerivativeFunction(fun, name, argnums, derived, bool(directions))
+        given = (*args, *sorted(options.items()))
+        return DerivativeFunction(fun, name, argnums, derived, bool(directions), given)
 
     more = f", and at last {directions}" if directions else ""
     transform.__doc__ = f"""{on_expressions.__doc__}
