@@ -253,6 +253,11 @@ WRONG: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: tc.grad(lambda a: a["c"])({"c": None}), TypeError, r"a\['c'\] is not.*dicts"),
     (lambda: tc.grad(lambda a: np.ma.array(w) * a)(w), tc.TraceError, "a MaskedArray of shape"),
     (lambda: tc.grad(lambda a: np.sum(X @ a))([1, 2, 3]), tc.TraceError, "nest of numbers"),
+    (
+        lambda: tc.grad(lambda a: np.sum(a**2))([1.0, 2.0]),
+        TypeError,
+        r"give an array, np.array\(a\)",
+    ),
     (lambda: tc.parse("K", K=2 * tc.var("A")), TypeError, r"an expression; .* .subs\({'K': "),
     (lambda: tc.hvp(lambda a: a)(), TypeError, "direction"),
     (lambda: tc.vmap(lambda a, b: a * b)(X, w), tc.ShapeError, r"6 \(a\), 3 \(b\)"),

@@ -127,6 +127,14 @@ class TransformedFunction(ABC):
                 # Inside of a body what the function reads may be new each time.
                 with nullcontext() if scope.depth else self._retrace:
                     result = self.fun(*opened, **options)
+            except TypeError as error:
+                listed = [n for n, a in zip(self.parameters, args, strict=False) if _is_listed(a)]
+                if not listed or isinstance(error, TraceError):
+                    raise
+                raise TypeError(
+                    f"{error}; `{listed[0]}` is a list of numbers, a nest of which each is a "
+                    f"variable: give an array, np.array({listed[0]})"
+                ) from error
             except ValueError as error:  # NumPy's, where an entry of an array is set
                 if isinstance(error.__cause__, TraceError):
                     raise error.__cause__ from None
@@ -165,6 +173,10 @@ def _known_of(transform: TransformedFunction) -> tuple[dict[Any, Traced], Retrac
         return _known.setdefault(fun, {}).setdefault(tuple(path), ({}, Retrace()))
     except TypeError:  # a function that nothing can be kept with, or options that are no keys
         return {}, Retrace()
+
+
+def _is_listed(argument: Any) -> bool:
+    return isinstance(argument, list) and all(isinstance(a, int | float) for a in argument)
 
 
 class _Stacks:
