@@ -281,6 +281,32 @@ def test_names_have_the_shapes_of_letters_in_their_places(
     assert {name: one["shape"] for name, one in found.items()} == shapes
 
 
+INDEXED = [
+    ("y[i] = sum[j](A[i,j]*x[j])", {"A": ["n", "m"], "x": ["m"]}),
+    ("f = sum[i,j](s*x[i]*x[j]*K[ i , j ])", {"s": [], "x": ["n"], "K": ["n", "n"]}),
+    ("f = sum[i=0..n-1](sum[k=0..m-1](w[k]*x[i+k])^2)", {"w": ["m"], "x": ["x1"]}),
+    ("y[i,j] = x[i]*x[j]; f = sum[i,j](y[i,j]*B[i,j])", {"x": ["n"], "B": ["n", "n"]}),
+    ("f = sum[i](u[g[i]]*x[i])", {"u": ["u1"], "g": ["n"], "x": ["n"]}),
+    ("f = sum[i](max[j](n*A[i,j]))", {"n": [], "A": ["m", "k"]}),
+    ("f = sum[i](x[i", {"x": ["n"]}),
+]
+
+
+@pytest.mark.parametrize(("expression", "shapes"), INDEXED)
+def test_axes_with_one_index_are_equally_long(expression: str, shapes: dict[str, Any]) -> None:
+    found = guessed(expression, "index", ())
+    assert {name: one["shape"] for name, one in found.items()} == shapes
+    assert [name for name, one in found.items() if one["properties"]] == [*({"g"} & shapes.keys())]
+
+
+def test_indexed_texts_need_no_declarations(client: TestClient) -> None:
+    for text, wanted in ((INDEXED[0][0], "A[i, j]"), (INDEXED[4][0], "g[")):
+        query = {"expression": text, "language": "index", "wrt": ["x"], "guess": True}
+        found = client.post(DERIVE, json={**query, "outputs": ["index"]})
+        assert found.status_code == 200, found.text
+        assert wanted in str(found.json()["outputs"])
+
+
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda e: e.title)
 def test_examples_are_answered(client: TestClient, example: Example) -> None:
     page = client.get(f"/?{example.link}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
 from itertools import count, islice, product
 from typing import Any
@@ -21,6 +21,12 @@ _NUMBER = re.compile(
 )
 #: What the matrix language declares by its convention; letters with such numbers nobody writes.
 _CONVENTION = re.compile(r"[A-Za-z]\d*")
+#: Where an index from 0 on is said to end; what stands before brackets.
+_BOUNDS = re.compile(r"([^\W\d_]\w*)\s*=\s*0\s*\.\.\s*([^\W\d_]\w*)\s*-\s*1(?![\w*/.])")
+_ACCESS = re.compile(r"([^\W\d_]\w*)\s*\[")
+#: What has indices in brackets and is no array.
+_REDUCING = {"sum", "prod", "max", "min"}
+_EXTENTS = "nmkpqrstuvw"
 _UNUSED = 70_001
 #: How often it is tried which names are columns and which numbers.
 _TRIALS = 8
@@ -35,7 +41,8 @@ def guessed(
 
     In the matrix language upper case is a matrix, lower case a column or a number, with extents as
     letters in the same places have them; in the index language what stands before brackets has as
-    many axes as there are subscripts. Whoever asked corrects them.
+    many axes as there are subscripts, and axes that one index subscripts are equally long. Whoever
+    asked corrects them.
 
     Parameters
     ----------
@@ -57,15 +64,18 @@ def guessed(
         for inside in re.findall(r"\[([^]]*)\]", text):
             bound.update(_NAME.findall(inside))
     found: dict[str, dict[str, Any]] = {}
+    arrays = _arrays(text) if language == "index" else {}
     for match in _NAME.finditer(text):
         name, after = match.group(), text[match.end() :].lstrip()
         if name in found or name in given or name in known or name in _TAKEN or after[:1] == "(":
             continue
         if language == "index":
-            function = name in ("sum", "prod", "max", "min")
-            if (name in bound and after[:1] != "[") or (function and after[:1] == "["):
+            if (name in bound and after[:1] != "[") or (name in _REDUCING and after[:1] == "["):
                 continue
-            shape = _axes(name, after)
+            if name in arrays:
+                found[name] = arrays[name]
+                continue
+            shape = []
         elif language == "matrix" and _CONVENTION.fullmatch(name):
             continue  # by convention
         elif language == "einsum":
@@ -101,13 +111,53 @@ def _replaced(words: Mapping[str, str], match: re.Match[str]) -> str:
     return words.get(match.group(), match.group())
 
 
-def _axes(name: str, after: str) -> list[str]:
-    if after[:1] != "[":
-        return []
-    depth, count = 0, 1
-    for character in after:
-        depth += (character in "[(") - (character in "])")
-        if not depth:
-            break
-        count += character == "," and depth == 1
-    return [f"{name}{k}" for k in range(1, count + 1)]
+def _accesses(text: str) -> Iterator[tuple[str, list[str]]]:
+    """What stands before brackets, sums too, and its subscripts."""
+    for match in _ACCESS.finditer(text):
+        depth, parts = 1, [""]
+        for character in text[match.end() :]:
+            depth += (character in "[(") - (character in "])")
+            if not depth:
+                break
+            if character == "," and depth == 1:
+                parts.append("")
+            else:
+                parts[-1] += character
+        yield match.group(1), [part.strip() for part in parts]
+
+
+def _arrays(text: str) -> dict[str, dict[str, Any]]:
+    """Arrays by their subscripts: as long as each other where one index subscripts both.
+
+    Those in the subscripts of others are integers.
+    """
+    accesses = [(name, parts) for name, parts in _accesses(text) if name not in _REDUCING]
+    parent: dict[Any, Any] = {}
+
+    def root(place: Any) -> Any:
+        while place in parent:
+            place = parent[place]
+        return place
+
+    for name, parts in accesses:
+        for axis, part in enumerate(parts):
+            ends = root((name, axis)), root(part)
+            if _NAME.fullmatch(part) and ends[0] != ends[1]:
+                parent[ends[0]] = ends[1]
+    stated = {root(match.group(1)): match.group(2) for match in _BOUNDS.finditer(text)}
+    used = set(_NAME.findall(text))
+    letters = (letter for letter in _EXTENTS if letter not in used)
+    found: dict[str, dict[str, Any]] = {}
+    for name, parts in accesses:
+        shape = []
+        for axis in range(len(parts)):
+            place = root((name, axis))
+            if place not in stated:
+                alone = place == (name, axis)
+                stated[place] = (not alone and next(letters, "")) or f"{name}{axis + 1}"
+            shape.append(stated[place])
+        found.setdefault(name, {"shape": shape, "properties": []})
+    for _, parts in accesses:
+        for inner in {name for part in parts for name, _ in _accesses(part)} & found.keys():
+            found[inner]["properties"] = ["integer"]
+    return found
