@@ -75,7 +75,7 @@ def guessed(
             if name in arrays:
                 found[name] = arrays[name]
                 continue
-            shape = []
+            shape: list[str] = []
         elif language == "matrix" and _CONVENTION.fullmatch(name):
             continue  # by convention
         elif language == "einsum":
