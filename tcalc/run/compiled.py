@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..calculus.deep_expressions import shortened
-from ..compression.compress import Compressed
 from ..graph import trees
 from ..graph.arraylike import surface
 from ..graph.extents import show_shape
@@ -152,10 +151,18 @@ def _engine_of(roots: Roots) -> tuple[Engine, Roots]:
 
 
 def _leaves(outputs: Any) -> list[Expr]:
-    leaves = trees.leaves(outputs)
-    if any(isinstance(leaf, Compressed) for leaf in leaves):
+    return [leaf if isinstance(leaf, Expr) else _number(leaf) for leaf in trees.leaves(outputs)]
+
+
+def _number(leaf: Any) -> Expr:
+    try:
+        return as_expr(leaf)
+    except TypeError as error:
+        from ..compression.compress import Compressed  # numbers need none of it
+
+        if not isinstance(leaf, Compressed):
+            raise
         raise TypeError(
             "compile takes expressions: a compressed derivative is computed by "
             "tcalc.compile(e, structured=True), with the derivative that was compressed for e"
-        )
-    return [leaf if isinstance(leaf, Expr) else as_expr(leaf) for leaf in leaves]
+        ) from error

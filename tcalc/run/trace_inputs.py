@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -36,7 +37,7 @@ class TraceInputs:
 
     def nested(self, shown: str, given: Any, integers: bool = False) -> Any:
         """An argument with variables in place of its leaves."""
-        self.structure.append(repr(trees.mapped(lambda _: 0, given)))
+        self.structure.append(_structure(given))
         parts = zip(trees.leaves(given), trees.spelled_places(given), strict=True)
         found = [self.variable(shown, v, integers, place) for v, place in parts]
         return trees.unflatten(given, iter(found))
@@ -45,7 +46,7 @@ class TraceInputs:
         """An argument as `fun` gets it that is not transformed."""
         if not self.whole:
             return given
-        self.structure.append(repr(trees.mapped(lambda _: 0, given)))
+        self.structure.append(_structure(given))
         return self._read(shown, given)
 
     def _read(self, shown: str, given: Any) -> Any:
@@ -78,6 +79,11 @@ class TraceInputs:
     def key(self) -> tuple[Any, ...]:
         fixed = tuple([_by_value(value) for value in self.fixed])
         return tuple(self.structure), tuple(map(id, self.values)), fixed
+
+
+def _structure(given: Any) -> str:
+    """The text of a nest without its leaves: lists and tuples are apart."""
+    return repr(trees.unflatten(given, repeat(0)))
 
 
 def _by_value(value: Any) -> Any:
