@@ -277,7 +277,7 @@ def test_a_form_keeps_what_was_typed_and_guesses_again_what_was_not(client: Test
 def test_names_have_the_shapes_of_letters_in_their_places(
     expression: str, shapes: dict[str, list[str]]
 ) -> None:
-    found = guessed(expression, "matrix", (), tc.parse)
+    found = guessed(expression, "matrix", {}, tc.parse)
     assert {name: one["shape"] for name, one in found.items()} == shapes
 
 
@@ -289,14 +289,36 @@ INDEXED = [
     ("f = sum[i](u[g[i]]*x[i])", {"u": ["u1"], "g": ["n"], "x": ["n"]}),
     ("f = sum[i](max[j](n*A[i,j]))", {"n": [], "A": ["m", "k"]}),
     ("f = sum[i](x[i", {"x": ["n"]}),
+    ("f = sum[i,j](x[max(i,j)]*y[(i)]*A[i,x[j]])", {"x": ["n"], "y": ["y1"], "A": ["m", "A2"]}),
 ]
 
 
 @pytest.mark.parametrize(("expression", "shapes"), INDEXED)
 def test_axes_with_one_index_are_equally_long(expression: str, shapes: dict[str, Any]) -> None:
-    found = guessed(expression, "index", ())
+    found = guessed(expression, "index", {})
     assert {name: one["shape"] for name, one in found.items()} == shapes
-    assert [name for name, one in found.items() if one["properties"]] == [*({"g"} & shapes.keys())]
+
+
+def test_arrays_in_subscripts_are_integers() -> None:
+    found = guessed("f = sum[i](u[g[i]+1]*x[(i)]*v[h[k[i]]])", "index", {})
+    assert {name for name, one in found.items() if one["properties"]} == {"g", "h", "k"}
+
+
+def test_declared_arrays_tell_extents() -> None:
+    declared = {"A": {"shape": [3, "p"], "properties": []}}
+    found = guessed("y[i] = sum[j](A[i,j]*x[j]*z[i])", "index", declared)
+    assert {name: one["shape"] for name, one in found.items()} == {"x": ["p"], "z": [3]}
+
+
+@pytest.mark.parametrize(
+    "part", ["a[", "a[i,", "a(", "[", "a", "a[i]+", "a [", "sum[", "i=0..n-1 "]
+)
+def test_shapes_are_guessed_in_one_pass(part: str) -> None:
+    """Outside of the processes that may be ended: as many times as long, not their square."""
+    text = (part * 4096)[:4096]
+    began = time.process_time()
+    guessed(text, "index", {})
+    assert time.process_time() - began < 1
 
 
 def test_indexed_texts_need_no_declarations(client: TestClient) -> None:

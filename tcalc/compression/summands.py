@@ -28,8 +28,8 @@ def summands(value: Expr) -> list[Expr]:
     def opens(arg: Add) -> bool:
         found = postorder([arg], looked.__contains__)
         for node in [e for e in found if isinstance(e, Add) and e not in looked]:
-            kinds = (low_order, is_spread)
-            if structured(node, larger) or any(all(map(kind, node.args)) for kind in kinds):
+            alike = any(all(map(kind, node.args)) for kind in (low_order, is_spread))
+            if alike or structured(node, larger):
                 larger[id(node)] = node
         looked.update(found)
         return id(arg) in larger

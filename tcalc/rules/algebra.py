@@ -200,7 +200,7 @@ def _root_of_squares(e: Expr) -> Expr | None:
 
 rule(
     "times-its-sign", ALGEBRA, lambda a: a * sign(a), lambda a: abs(a), "Einsum", _times_its_sign,
-    needs=[["sign"]],
+    needs=[[SIGN.name]],
 )  # fmt: skip
 rule(
     "times-its-choice", ALGEBRA, lambda a: isnan(a) * where(isnan(a), exp(a), 0),

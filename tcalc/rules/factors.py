@@ -204,18 +204,18 @@ rule(
     "inverse-from-factors", FACTOR_RULES,
     lambda a, b: matmul(matmul(tri_inverse(_factor_of(a)), b).T, tri_inverse(_factor_of(a))),
     lambda a, b: matmul(b.T, inverse_definite(_definite(a))),
-    "Einsum", _inverse_from_factors, shape=SAMPLE_SHAPE, needs=[["tri_inverse"]],
+    "Einsum", _inverse_from_factors, shape=SAMPLE_SHAPE, needs=[[TRI_INVERSE.name]],
 )  # fmt: skip
 rule(
     "matrix-from-factors", FACTOR_RULES,
     lambda a, b: matmul(_factor_of(a), matmul(_factor_of(a).T, b)),
     lambda a, b: matmul(_definite(a), b),
-    "Einsum", _matrix_from_factors, shape=SAMPLE_SHAPE, needs=[["cholesky"]],
+    "Einsum", _matrix_from_factors, shape=SAMPLE_SHAPE, needs=[[CHOLESKY.name]],
 )  # fmt: skip
 rule(
     "log-diagonal-of-factor", FACTOR_RULES, lambda a: sum(log(diagonal(_factor_of(a)))),
     lambda a: logdet_definite(_definite(a)) / 2, "Einsum", _log_diagonal, shape=SAMPLE_SHAPE,
-    needs=[["cholesky"], ["log"]],
+    needs=[[CHOLESKY.name], ["log"]],
 )  # fmt: skip
 rule(
     "inverse-of-definite", FACTOR_RULES, lambda a: inv(_definite(a)),

@@ -34,7 +34,6 @@ def record(
         fields = getattr(made, "__dataclass_fields__")  # noqa: B009 - unknown to type checkers
         defaults = {k: one.default for k, one in fields.items() if one.default is not MISSING}
         made._defaults = defaults  # type: ignore[attr-defined]
-        made._count = len(fields)  # type: ignore[attr-defined]
         methods: dict[str, Any] = {"__init__": _init}
         if repr:
             methods["__repr__"] = _shown
@@ -56,7 +55,7 @@ def record(
 
 def _init(self: Any, *args: Any, **named: Any) -> None:
     values, places = self.__dict__, self.__match_args__
-    if len(args) == len(places) == self._count and not named:
+    if len(args) == len(places) == len(self.__dataclass_fields__) and not named:
         values.update(zip(places, args, strict=True))
     else:
         _fill(self, args, named)

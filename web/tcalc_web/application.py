@@ -194,7 +194,7 @@ def application(settings: Settings = SETTINGS) -> FastAPI:
             body = {"error": {"kind": refused.kind, "message": refused.message}}
             return form, refused.status, body
         if "error" in body:
-            form.rows = form.with_variables(guessed(form.expression, form.language, ()))
+            form.rows = form.with_variables(guessed(form.expression, form.language, {}))
             return form, status, body
         form.rows = form.with_variables(body["variables"])
         return form, status, {"answer": body}

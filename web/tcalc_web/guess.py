@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from itertools import count, islice, product
 from typing import Any
@@ -13,7 +13,7 @@ Reader = Callable[[str], Any]
 _NAME = re.compile(r"[^\W\d_]\w*")
 _STRING = re.compile(r"'[^'\n]*'(?=\s*,)")
 _COMMENT = re.compile(r"[#%](?!\().*")
-_GIVEN = re.compile(r"([^\W\d_]\w*)\s*(?:\[[^]]*\])?\s*=(?!=)")
+_GIVEN = re.compile(r"\b([^\W\d_]\w*)\s*(?:\[[^]]*\])?\s*=(?!=)")
 #: Names of numbers in most papers, written out or not, with a number or a word behind them.
 _NUMBER = re.compile(
     r"(alpha|gamma|delta|epsilon|eps|eta|kappa|lambda|lam|nu|rho|sigma|tau|omega|[αγδεηκλνρστω])"
@@ -21,9 +21,9 @@ _NUMBER = re.compile(
 )
 #: What the matrix language declares by its convention; letters with such numbers nobody writes.
 _CONVENTION = re.compile(r"[A-Za-z]\d*")
-#: Where an index from 0 on is said to end; what stands before brackets.
-_BOUNDS = re.compile(r"([^\W\d_]\w*)\s*=\s*0\s*\.\.\s*([^\W\d_]\w*)\s*-\s*1(?![\w*/.])")
-_ACCESS = re.compile(r"([^\W\d_]\w*)\s*\[")
+#: Where an index from 0 on is said to end.
+_BOUNDS = re.compile(r"\b([^\W\d_]\w*)\s*=\s*0\s*\.\.\s*([^\W\d_]\w*)\s*-\s*1(?![\w*/.])")
+_TOKEN = re.compile(r"[^\W\d_]\w*|\S")
 #: What has indices in brackets and is no array.
 _REDUCING = {"sum", "prod", "max", "min"}
 _EXTENTS = "nmkpqrstuvw"
@@ -35,7 +35,7 @@ _TAKEN = {"pi", "eye", "vector", "matrix", "inf", "nan"}
 
 
 def guessed(
-    expression: str, language: str, known: Collection[str], read: Reader | None = None
+    expression: str, language: str, known: Mapping[str, Any], read: Reader | None = None
 ) -> dict[str, dict[str, Any]]:
     """Declarations of the names that have none and that the language does not declare by itself.
 
@@ -47,8 +47,8 @@ def guessed(
     Parameters
     ----------
     expression, language : str
-    known : collection of str
-        Names that are declared.
+    known : mapping
+        What is declared, as `schema.Variable`, by name.
     read : callable, optional
         Of the matrix language; without it matrices are m by n and columns have n entries.
 
@@ -64,7 +64,7 @@ def guessed(
         for inside in re.findall(r"\[([^]]*)\]", text):
             bound.update(_NAME.findall(inside))
     found: dict[str, dict[str, Any]] = {}
-    arrays = _arrays(text) if language == "index" else {}
+    arrays = _arrays(text, known) if language == "index" else {}
     for match in _NAME.finditer(text):
         name, after = match.group(), text[match.end() :].lstrip()
         if name in found or name in given or name in known or name in _TAKEN or after[:1] == "(":
@@ -111,27 +111,43 @@ def _replaced(words: Mapping[str, str], match: re.Match[str]) -> str:
     return words.get(match.group(), match.group())
 
 
-def _accesses(text: str) -> Iterator[tuple[str, list[str]]]:
-    """What stands before brackets, sums too, and its subscripts."""
-    for match in _ACCESS.finditer(text):
-        depth, parts = 1, [""]
-        for character in text[match.end() :]:
-            depth += (character in "[(") - (character in "])")
-            if not depth:
-                break
-            if character == "," and depth == 1:
-                parts.append("")
-            else:
-                parts[-1] += character
-        yield match.group(1), [part.strip() for part in parts]
+class _Access:
+    """What stands before brackets, and the text of its subscripts, in which brackets stay open."""
+
+    def __init__(self, name: str, inside: bool) -> None:
+        self.name, self.inside, self.subscripts = name, inside, [""]
 
 
-def _arrays(text: str) -> dict[str, dict[str, Any]]:
+def _accesses(text: str) -> list[_Access]:
+    """Those of a text, in one pass; `inside` are those in the subscripts of others."""
+    found: list[_Access] = []
+    waiting: list[_Access | None] = []  # of open brackets; None: nothing is read there
+    arrays, name = 0, ""  # open brackets that are subscripts, and the name before
+    for token in _TOKEN.findall(text):
+        top = waiting[-1] if waiting else None
+        if token in ")]" and waiting:
+            waiting.pop()
+            arrays -= top is not None
+        elif token == "," and top is not None:
+            top.subscripts.append("")
+        elif top is not None:
+            top.subscripts[-1] += token
+        if token == "[" and name and name not in _REDUCING:
+            found.append(_Access(name, arrays > 0))
+            waiting.append(found[-1])
+            arrays += 1
+        elif token in "([":
+            waiting.append(None)
+        name = token if _NAME.fullmatch(token) else ""
+    return found
+
+
+def _arrays(text: str, known: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Arrays by their subscripts: as long as each other where one index subscripts both.
 
     Those in the subscripts of others are integers.
     """
-    accesses = [(name, parts) for name, parts in _accesses(text) if name not in _REDUCING]
+    accesses = _accesses(text)
     parent: dict[Any, Any] = {}
 
     def root(place: Any) -> Any:
@@ -139,25 +155,27 @@ def _arrays(text: str) -> dict[str, dict[str, Any]]:
             place = parent[place]
         return place
 
-    for name, parts in accesses:
-        for axis, part in enumerate(parts):
-            ends = root((name, axis)), root(part)
-            if _NAME.fullmatch(part) and ends[0] != ends[1]:
+    for one in accesses:
+        for axis, index in enumerate(one.subscripts):
+            ends = root((one.name, axis)), root(index)
+            if _NAME.fullmatch(index) and ends[0] != ends[1]:
                 parent[ends[0]] = ends[1]
-    stated = {root(match.group(1)): match.group(2) for match in _BOUNDS.finditer(text)}
-    used = set(_NAME.findall(text))
+    extents: dict[Any, Any] = {root(index): name for index, name in _BOUNDS.findall(text)}
+    for name, declared in known.items():
+        extents |= {root((name, k)): e for k, e in enumerate(declared["shape"])}
+    used = {*_NAME.findall(text), *map(str, extents.values())}
     letters = (letter for letter in _EXTENTS if letter not in used)
     found: dict[str, dict[str, Any]] = {}
-    for name, parts in accesses:
-        shape = []
-        for axis in range(len(parts)):
-            place = root((name, axis))
-            if place not in stated:
-                alone = place == (name, axis)
-                stated[place] = (not alone and next(letters, "")) or f"{name}{axis + 1}"
-            shape.append(stated[place])
-        found.setdefault(name, {"shape": shape, "properties": []})
-    for _, parts in accesses:
-        for inner in {name for part in parts for name, _ in _accesses(part)} & found.keys():
-            found[inner]["properties"] = ["integer"]
+    for one in accesses:
+        if one.name not in found:
+            shape = []
+            for axis in range(len(one.subscripts)):
+                place = root((one.name, axis))
+                if place not in extents:
+                    letter = "" if place == (one.name, axis) else next(letters, "")
+                    extents[place] = letter or f"{one.name}{axis + 1}"
+                shape.append(extents[place])
+            found[one.name] = {"shape": shape, "properties": []}
+        if one.inside:
+            found[one.name]["properties"] = ["integer"]
     return found

@@ -7,7 +7,7 @@ better order: S (x y' + M) S is (S x) (y' S) + S M S, and tr(T (S T S + M)) is m
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import prod
 
 from ...graph.applications import rewritten
@@ -66,19 +66,28 @@ def summed_inside(
     roots: Sequence[Expr], sizes: Mapping[str, int], machine: Machine
 ) -> Sequence[Expr]:
     """The roots with sums over the steps of loops made in them, where that saves histories."""
-    for node in _loops(roots):
-        assert isinstance(node.op, Loop)
-        roots = node.op.summed(node, roots, sizes, machine.call) or roots
-    return roots
+    return _at_loops(roots, lambda op, node, roots: op.summed(node, roots, sizes, machine.call))
 
 
 def rows_inside(
     roots: Sequence[Expr], sizes: Mapping[str, int], machine: Machine
 ) -> Sequence[Expr]:
     """The roots with rows of large arrays made in the steps of the loops that read or hold them."""
-    for node in _loops(roots):
+    return _at_loops(roots, lambda op, node, roots: op.rows(node, roots, sizes, machine))
+
+
+def _at_loops(
+    roots: Sequence[Expr],
+    change: Callable[[Loop, Apply, Sequence[Expr]], Sequence[Expr] | None],
+) -> Sequence[Expr]:
+    """The roots after a change for every loop that is below them still when its turn comes."""
+    below = _loops(roots)
+    left = set(map(id, below))
+    for node in below:
         assert isinstance(node.op, Loop)
-        roots = node.op.rows(node, roots, sizes, machine) or roots
+        found = change(node.op, node, roots) if id(node) in left else None
+        if found:
+            roots, left = found, set(map(id, _loops(found)))
     return roots
 
 
