@@ -1,4 +1,4 @@
-"""Hessians of short loops: of several loops that a plan has, some are gone when their turn comes."""
+"""Hessians of short loops: of the loops that a plan has, some are gone when their turn comes."""
 
 from __future__ import annotations
 
