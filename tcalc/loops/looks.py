@@ -96,6 +96,11 @@ class Looks:
         at, to = self.place[id(one)], self.place[id(two)]
         return int(np.count_nonzero(self._rounds[at] == self._rounds[to]))
 
+    def alike_in_kind(self, one: Expr, two: Expr) -> int:
+        """That whatever numbers there are and whatever is outside."""
+        at, to = self.place[id(one)], self.place[id(two)]
+        return int(np.count_nonzero(self._kinds[at] == self._kinds[to]))
+
     def likest(self, node: Expr, others: Sequence[Expr], most: int) -> list[Expr]:
         """So many of those below a node that look like it furthest down, the highest first.
 
@@ -145,10 +150,16 @@ def _mixed(numbers: np.ndarray) -> np.ndarray:
 
 
 def _words(node: Expr) -> Sequence[Hashable]:
-    """What tells the operands of a node apart: nothing does in sums, in products labels."""
+    """What tells the operands of a node apart: nothing does in sums, in products axes."""
     if isinstance(node, Einsum):
-        return [tuple([label in node.out for label in word]) for word in node.labels]
+        return words_on_axes(node)
     return [0] * len(node.args) if isinstance(node, Add) else range(len(node.args))
+
+
+def words_on_axes(node: Einsum) -> list[tuple[int, ...]]:
+    """The words of the operands, in axes of the product; labels that are summed are -1."""
+    axes = {label: k for k, label in enumerate(node.out)}
+    return [tuple([axes.get(label, -1) for label in word]) for word in node.labels]
 
 
 def _look(node: Expr) -> Hashable:

@@ -19,7 +19,7 @@ from typing import Any
 from ..graph.captures import is_captured
 from ..graph.nodes import Add, Apply, Const, Einsum, Expr, Part, Var, postorder
 from ..support.records import NamedTuple
-from .looks import Looks, number_of, place_of
+from .looks import Looks, number_of, place_of, words_on_axes
 
 #: Nodes of one step, and how many of them may be told apart later than between the last two steps.
 MAX_NODES, MAX_OPENED = 4096, 32
@@ -269,11 +269,8 @@ def _laid_beside(
         labels = dict(zip(node.out, other.out, strict=True))
         if [labels[x] for x in node.out] != list(other.out):
             return None
-        if (
-            node.labels == other.labels
-            and node.extents == other.extents
-            and _one_moved(node, other)
-        ):
+        same = (node.labels, node.out, node.extents) == (other.labels, other.out, other.extents)
+        if same and _one_moved(node, other):
             return list(zip(node.args, other.args, strict=True))
         return next(_factors_beside(node, other, labels, (), looks, known), None)
     if isinstance(node, Add):
@@ -323,9 +320,17 @@ def _unlike(
     What is above both is higher by `rise` in one step than in the other, as all that it computes.
     """
     return (
-        one is not two, known.get(id(one), two) is not two, -looks.alike(one, two),
-        looks.rise(one, two) != rise, number_of(one) != number_of(two),
+        one is not two, known.get(id(one), two) is not two, not _on_same_axes(one, two),
+        -looks.alike(one, two), -looks.alike_in_kind(one, two), looks.rise(one, two) != rise,
+        number_of(one) != number_of(two),
     )  # fmt: skip
+
+
+def _on_same_axes(one: Expr, two: Expr) -> bool:
+    """If both are products: do their operands stand on the same axes of them?"""
+    if not (isinstance(one, Einsum) and isinstance(two, Einsum)):
+        return True
+    return sorted(words_on_axes(one)) == sorted(words_on_axes(two))
 
 
 def _factors_beside(

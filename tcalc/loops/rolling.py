@@ -50,14 +50,14 @@ def rolled(roots: Sequence[Expr], stack: Stack) -> list[Expr]:
     """
     found = list(roots)
     for _ in range(MOST_LOOPS):
-        looped = _with_fold(found, stack, False) or _with_fold(found, stack, True)
+        looped = with_fold(found, stack, False) or with_fold(found, stack, True)
         if looped is None:
             break
         found = looped
     return found
 
 
-def _with_fold(roots: Sequence[Expr], stack: Stack, turned: bool) -> list[Expr] | None:
+def with_fold(roots: Sequence[Expr], stack: Stack, turned: bool) -> list[Expr] | None:
     """The roots with one fold, of steps that are compared as they are or with turned axes."""
     upright = Upright(roots, turned)
     if len(upright.nodes) ** 2 < LEAST_SIZE or (turned and not upright.changed):
