@@ -21,9 +21,9 @@ ROWS = (
     ("f = sum[i=0..n-2](-x[i]*sin(x[i+1])/(x[i]^2 + 3))", "",
      r"-\sum_{i=0}^{n - 2} \frac{x_{i} \, \sin(x_{i + 1})}{x_{i}^{2} + 3}"),
     ("f = sum[i,j=0..i-1](1/abs(x[i]-x[j]))", "x",
-     r"\left[\sum_{j=i + 1}^{n - 1} \frac{\operatorname{sign}(x_{j} - x_{i})}"
-     r"{|x_{j} - x_{i}|^{2}} + \sum_{j=0}^{i - 1} \frac{\operatorname{sign}(x_{j} - x_{i})}"
-     r"{|x_{i} - x_{j}|^{2}}\right]_{i=0}^{n - 1}"),
+     r"\left[-\left(\sum_{j=0}^{i - 1} \frac{\operatorname{sign}(x_{i} - x_{j})}"
+     r"{|x_{j} - x_{i}|^{2}} + \sum_{j=i + 1}^{n - 1} \frac{\operatorname{sign}(x_{i} - x_{j})}"
+     r"{|x_{i} - x_{j}|^{2}}\right)\right]_{i=0}^{n - 1}"),
     ("f[i,j] = where([i < j & j <= i+2], A[i,j], 0)", "",
      r"\left[\begin{cases} A_{ij} & j \geq i + 1 \wedge i + 2 \geq j \\ 0 & \text{otherwise}"
      r" \end{cases}\right]_{i=0,j=0}^{n - 1,n - 1}"),

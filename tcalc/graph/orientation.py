@@ -31,8 +31,9 @@ def inverse_permutation(perm: Sequence[int]) -> Permutation:
 def canonical_axes(items: Sequence[Expr], ordered: bool) -> Permutation:
     """The order of axes that does not depend on the order in which they are given.
 
-    Ties are broken by the least operands that an order gives. `ordered`: operands cannot change
-    places.
+    Ties are broken by the least operands that an order gives; in sums before that by which axes
+    they stand on and by their signs, so that differences of all pairs are x_i - x_j whatever x is.
+    `ordered`: operands cannot change places.
     """
     ndim = items[0].ndim
     identity = tuple(range(ndim))
@@ -52,11 +53,19 @@ def canonical_axes(items: Sequence[Expr], ordered: bool) -> Permutation:
         p for p in permutations(identity) if [profiles[a] for a in p] == [profiles[a] for a in base]
     ]
     for perm in options[:MAX_ORIENTATIONS]:
-        orders = [permuted(e, perm).order for e in items]
-        key = orders if ordered else sorted(orders)
+        turned = [permuted(e, perm) for e in items]
+        orders = [e.order for e in turned]
+        key = orders if ordered else (sorted(map(_standing, turned)), sorted(orders))
         if best_key is None or key < best_key:
             best, best_key = perm, key
     return best
+
+
+def _standing(e: Expr) -> tuple[Any, ...]:
+    """The axes that the operands of a term stand on, and its number: larger ones first."""
+    if not isinstance(e, Einsum) or e.summed:
+        return (), -1
+    return tuple(sorted(e.labels)), -e.coef.value
 
 
 def _places(e: Expr, axis: int, tag: int) -> list[Any]:
