@@ -46,17 +46,18 @@ def canonical_axes(items: Sequence[Expr], ordered: bool) -> Permutation:
         for axis in identity
     ]
     base = sorted(identity, key=lambda axis: (profiles[axis], axis))
-    best, best_key = tuple(base), None
+    best = tuple(base)
     if ndim > 5 or len({*profiles}) == ndim:
         return best
     options = [
         p for p in permutations(identity) if [profiles[a] for a in p] == [profiles[a] for a in base]
     ]
+    best_key: tuple[Any, ...] = ()
     for perm in options[:MAX_ORIENTATIONS]:
         turned = [permuted(e, perm) for e in items]
         orders = [e.order for e in turned]
-        key = orders if ordered else (sorted(map(_standing, turned)), sorted(orders))
-        if best_key is None or key < best_key:
+        key = ([], orders) if ordered else (sorted(map(_standing, turned)), sorted(orders))
+        if not best_key or key < best_key:
             best, best_key = perm, key
     return best
 

@@ -10,7 +10,7 @@ from functools import lru_cache
 from math import prod
 
 from ...integers.affine import Affine, Constraint, Guard
-from ...integers.boxes import Box, Places, number
+from ...integers.boxes import Box, Places, index, number
 from ...ops.indicator import INDICATOR
 from ...support.arrays import Sizes
 from ...support.records import record
@@ -96,13 +96,53 @@ def _places(
 
     Found once for products alike: spellings of one expression, and its derivatives, repeat them.
     """
-    box = Box(out, dict(extents))
+    sizes = dict(extents)
+    if 0 in sizes.values():
+        return None
+    tied = sorted({number(name) for guard in guards for name in guard.form.names})
+    of = {label: k for k, label in enumerate(tied)}
+    read = sorted({label for word in words for label in word if label in of})
+    written = [label for label in out if label in of]
+    solved = _solved(
+        tuple([of[label] for label in written]),
+        tuple([sizes[label] for label in tied]),
+        tuple([g.substitute({f"#{label}": index(k) for label, k in of.items()}) for g in guards]),
+        frozenset([of[label] for label in chosen if label in of]),
+        tuple([of[label] for label in read]),
+    )
+    if solved is None:
+        return None
+    last = max(sizes, default=-1)
+    labels = [*tied, *range(last + 1, last + 2 + max(solved.extents, default=0))]
+    names = {f"#{k}": index(label) for k, label in enumerate(labels)}
+    ends = tuple(map(index, solved.core)) if solved.out is None else solved.out
+    forms = {label: index(label) for label in sizes if label not in of}
+    for label, form in zip([*read, *written], [*solved.words[0], *ends], strict=True):
+        forms[label] = form.substitute(names)
+    found = {label: n for label, n in extents if label not in of}
+    found |= {labels[k]: n for k, n in solved.extents.items()}
+    at = tuple([forms[label] for label in out])
+    return Places(
+        dict(sorted(found.items())),
+        tuple([tuple([forms[label] for label in word]) for word in words]),
+        tuple([mask.substitute(names) for mask in solved.masks]),
+        tuple(dict.fromkeys([number(name) for form in at for name in form.names])),
+        None if solved.out is None else at,
+    )
+
+
+@lru_cache(MAX_PLACES)
+def _solved(
+    out: Word, extents: Word, guards: tuple[Guard, ...], chosen: frozenset[int], read: Word
+) -> Places | None:
+    """That of labels 0, 1, ... which conditions tie, where one operand reads some of them."""
+    box = Box(out, dict(enumerate(extents)))
     if not box.solved(guards, chosen):
         return None
     while box.banded():
         if not box.tightened():
             return None
-    return box.places(words)
+    return box.places([read])
 
 
 def _window(b: Builder, slot: int, forms: Sequence[Affine], extents: Mapping[int, int]) -> SlotWord:
