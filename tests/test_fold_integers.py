@@ -199,6 +199,26 @@ def test_indices_out_of_range_are_said_at_evaluation() -> None:
             tc.compile(e, backend=backend)(x=DATA["x"])
 
 
+def test_arrays_of_integers_are_indices_to_begin_with() -> None:
+    """From NumPy or as text, in values, derivatives and C; others are numbers as any."""
+    x, at = tc.var("x", 5), np.array([0, 2])
+    _, total = tc.fold(lambda s, i: (s[0] + 1, s[1] + x[s[0]] ** 2), (at, np.zeros(2)), 3)
+    again = tc.parse(str(total), x=5)
+    values = np.arange(5.0)
+    for e in (total, again):
+        np.testing.assert_array_equal(e(x=values), [5, 29])
+        slope = tc.derivative(e, x if e is total else "x")
+        np.testing.assert_array_equal(slope(x=values), [[0, 2, 4, 0, 0], [0, 0, 4, 6, 8]])
+    np.testing.assert_array_equal(tc.compile(total, backend="c")(x=values), [5, 29])
+    near = tc.fold(
+        lambda s, i: (s[0] + 1, s[1] + 1), (at, 0), until=lambda s: x[s[0]].sum() > 4, limit=9
+    )
+    np.testing.assert_array_equal(near[0][0](x=values), [2, 4])
+    np.testing.assert_array_equal(tc.fold(lambda s, i: s / 2 + x[1], at, 2)(x=values), [1.5, 2])
+    with pytest.raises(TypeError, match="state 0 is used as an index"):
+        tc.fold(lambda s, i: (s[0] / 2, s[1] + x[s[0]]), (at, np.zeros(2)), 3)
+
+
 @pytest.mark.parametrize(
     ("step", "first"),
     [

@@ -3,21 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
 
 from ..graph.factors import selects
-from ..graph.nodes import Expr, Var, postorder
+from ..graph.nodes import Const, Expr, Var, postorder
 from ..ops.affine_entries import integral
+from ..ops.arithmetic import as_expr
+from ..ops.indexing import index_expr
 
 __all__: list[str] = []
 
 
-def check_integer_states(states: Sequence[Var], outputs: Sequence[Expr]) -> None:
-    """Refuse a state that indices are made of, directly or by other states, and that is no integer
-    after a step.
+def as_index(first: Any) -> Expr:
+    """A first state as it is where an index begins with it: an array of integers is no number."""
+    array = first.value if isinstance(first, Const) else first
+    if isinstance(array, np.ndarray) and array.ndim:
+        fractions = array.dtype.kind == "f" and (first is array or (array != np.rint(array)).any())
+        if array.dtype.kind in "iuf" and not fractions:
+            return index_expr(array.astype(np.int64))
+    return as_expr(first)
+
+
+def check_integer_states(states: Sequence[Var], outputs: Sequence[Expr]) -> set[int]:
+    """The numbers of the states that indices are made of, directly or by other states.
 
     Raises
     ------
     TypeError
+        Where one is no integer after a step.
     """
     indices = [arg for node in postorder(outputs) if selects(node) for arg in node.args]
     seen: set[int] = set()
@@ -30,6 +45,7 @@ def check_integer_states(states: Sequence[Var], outputs: Sequence[Expr]) -> None
                     f"fold: state {k} is used as an index, so it is an integer before and after "
                     "every step"
                 )
+    return seen
 
 
 def _read(exprs: Sequence[Expr], states: Sequence[Var]) -> set[int]:

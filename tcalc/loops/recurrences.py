@@ -29,7 +29,7 @@ from .bounds_checks import checked_accesses, runtime_checks
 from .build import body_results, parameter_name, range_extent
 from .choices import search_ends, searches, single_change
 from .closure_conversion import folded
-from .integer_states import check_integer_states
+from .integer_states import as_index, check_integer_states
 
 
 class Recurrence:
@@ -66,14 +66,20 @@ class Recurrence:
         self.extent = range_extent(n, "fold")
         self.inits = body_results(init, "fold: the state before the first step")
         self.index = scope.index(parameter_name(body, 1, "fold"), self.extent)
-        self.states = [scope.state(k, e.shape, integral(e)) for k, e in enumerate(self.inits)]
+        self._begin = list(map(as_index, trees.leaves(init)))
+        self.states = [scope.state(k, e.shape, integral(e)) for k, e in enumerate(self._begin)]
         result = called(body, self.nest(), self.index)
         _check_nest(init, result, "the state")
         outputs = body_results(result, "fold")
         for k, (before, after) in enumerate(zip(self.inits, outputs, strict=True)):
             _check_shape(before, after, k, len(self.inits))
-        check_integer_states(self.states, outputs)
+        self._check_indices(outputs)
         self.outputs = checked_accesses(outputs)
+
+    def _check_indices(self, read: Sequence[Expr]) -> None:
+        """Arrays that indices begin with are integers, where others are numbers as any."""
+        for k in check_integer_states(self.states, read):
+            self.inits[k] = self._begin[k]
 
     def nest(self) -> Any:
         """The states' variables in the nest of the first states."""
@@ -96,7 +102,7 @@ class Recurrence:
 
     def until(self, condition: Expr, history: bool) -> list[Expr]:
         """The last states or those after every step, the number of steps, and 1 if it is met."""
-        check_integer_states(self.states, [*self.outputs, condition])
+        self._check_indices([*self.outputs, condition])
         after, steps, scanned = self._scanned(self.outputs)
         given = self.states, steps, after, self.inits, scanned, self.extent
         *ends, made = folded(*given, until=condition)

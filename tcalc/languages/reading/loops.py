@@ -20,7 +20,7 @@ from ...graph.variables import var
 from ...loops.body import body_variable, kind_of, replaced
 from ...loops.closure_conversion import closed_loop
 from ...loops.fold_row import FOLD
-from ...loops.integer_states import check_integer_states
+from ...loops.integer_states import as_index, check_integer_states
 from ...loops.normal_form import LoopOperands, LoopRange
 from ...ops.affine_entries import integral
 from ...ops.reductions import arange
@@ -206,15 +206,14 @@ class _LoopReader:
         index, ends = named.pop()
         ending = _ENDING.search(ends)
         steps = _range(ends[: ending.start()] if ending else ends)
-        words = [*states, *[word for word, _ in named], index]
-        _check_new(words, scope, text)
+        _check_new([*states, *[word for word, _ in named], index], scope, text)
         inits = [self.value(piece, scope) for piece in firsts]
         whole = {word: self.value(piece, scope) for word, piece in named}
         if len(inits) != len(states):
             raise ParseError(f"{len(states)} states have {len(inits)} first states", text, 0)
         inner = scope.inner()
         bound = {inner.bind(word, e): e for word, e in whole.items()}
-        own = [inner.bind(word, e) for word, e in zip(states, inits, strict=True)]
+        own = [inner.bind(word, e) for word, e in zip(states, map(as_index, inits), strict=True)]
         scanned, step = self.slices(step, index, steps.length, whole, inner)
         outputs = self.step(step, len(states), inner)
         if ending is not None:
@@ -225,7 +224,8 @@ class _LoopReader:
         if around.keys() & {v.name for v in own}:
             raise ParseError("a state is read outside of its loop; choose another name", text, 0)
         try:
-            check_integer_states(own, whole_step)
+            for k in check_integer_states(own, whole_step):
+                inits[k] = as_index(inits[k])
         except TypeError as error:
             raise ParseError(str(error), text, 0) from error
         with _at(text):
