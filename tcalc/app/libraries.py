@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..backends.c.compiler import command
+from ..backends.c.compiler import ALIGNED, command
 from ..languages.source.c_header import MARK, header_of
 from ..languages.source.c_library import library_source
 from ..support.errors import Error
@@ -19,7 +19,7 @@ from ..support.records import NamedTuple
 from .output import beside, folder_for, make_folder
 
 FLAGS = ("-O3", "-march=native")
-ALWAYS = ("-std=c99", "-shared", "-fPIC", "-fno-math-errno", "-fopenmp-simd")
+ALWAYS = ("-std=c99", "-shared", "-fPIC", "-fno-math-errno", "-fopenmp-simd", ALIGNED)
 #: Where a CBLAS may be, in the order in which they are tried.
 CBLAS = (("-lopenblas",), ("-lcblas", "-lblas"), ("-lcblas",), ("-lblas",))
 _TRIED = """
