@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..graph.applications import apply
+from ..graph.applications import apply, rewritten
 from ..graph.extents import ONE, Coef
 from ..graph.nodes import Add, Apply, Einsum, Expr, Var
 from ..graph.normal import add, einsum, scale, view
 from ..graph.operators import TABLE
-from ..graph.products import is_number, is_zero, numeric_value, split_coef
+from ..graph.products import filled, is_number, is_zero, numeric_value, split_coef
 from ..graph.sums import absent_axes, outer_factors
 from ..ops.choices import choice, choose, is_truth
 from ..ops.elementwise import reciprocal
 from ..ops.reductions import prod
 from .laws import law
 
+#: Functions that are 0 at single points alone.
+SMOOTH = [
+    TABLE[name]
+    for name in ("exp", "log", "sin", "cos", "tanh", "sinh", "cosh", "sqrt", "sigmoid", "power")
+]
 COMPARISONS = ("less", "less_equal")
 
 
@@ -138,8 +143,8 @@ def _product_of_others(e: Expr) -> Iterable[Expr | None]:
     if found is None:
         return
     same, one, others = found
-    others = view(others, order)
     unit = isinstance(same, Einsum) and not same.args and same.out == (0, 0) and same.coef == ONE
+    others = view(_where_not(same, others), order) if unit else others
     if unit and is_number(one, 1) and isinstance(others, Einsum) and absent_axes(others) == {0}:
         x = einsum(others.args, others.labels, others.out[1:], others.coef)
         axes = (0,)
@@ -147,10 +152,22 @@ def _product_of_others(e: Expr) -> Iterable[Expr | None]:
             yield einsum([prod(x), reciprocal(x)], [(), axes], axes)
 
 
+def _where_not(condition: Expr, e: Expr) -> Expr:
+    """What e is where a condition does not hold, with no choice that asks whether it does not."""
+    other = add([filled(ONE, condition.shape), scale(condition, Coef(-1))])
+
+    def change(new: Expr, old: Expr) -> Expr:
+        found = choice(new)
+        return found[1] if found is not None and found[0] is other else new
+
+    return rewritten([e], change)[0]
+
+
 def _mostly_nonzero(e: Expr) -> bool:
     """Is it 0 by chance alone? A relu is 0 for half of all numbers, which no reader expects."""
     unit = isinstance(e, Einsum) and len(set(e.out)) < len(e.out)
-    return isinstance(e, Var | Einsum | Add) and not unit and all(map(_mostly_nonzero, e.args))
+    smooth = isinstance(e, Var | Einsum | Add) or (isinstance(e, Apply) and e.op in SMOOTH)
+    return smooth and not unit and all(map(_mostly_nonzero, e.args))
 
 
 @law("truth-squared", "y .* (x > 0).^2 = y .* (x > 0)", "Einsum", "power", directed=True)
