@@ -116,7 +116,6 @@ ROWS = (
         "K L",
         "a*K^(r - 1)*L^(r - 1)*(a*K^r + L^r*(1 - a))^(1/r - 2)*(1 - a)*(1 - r)",
     ),
-    F("product of entries", "x=n", "prod(x)", "x", "prod(x)./x"),
     F("product of powers", "x=n a=", "prod(x.^a)", "x", "a*prod(x.^a)./x"),
     F("product of sines", "x=n", "prod(sin(x))", "x", "prod(sin(x))*cos(x)./sin(x)"),
     F("product of exponentials", "x=n", "prod(exp(x))", "x", "vector(prod(exp(x)), n)"),
