@@ -14,7 +14,7 @@ from typing import Any
 from ..graph.nodes import Derivative, Expr, postorder
 
 #: Nodes that stand one on the other from which on an expression is deep.
-DEEP = 500
+DEEP = 120
 
 Roll = Callable[[Sequence[Expr]], list[Expr]]
 
