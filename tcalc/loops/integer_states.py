@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..graph.factors import selects
-from ..graph.nodes import Const, Expr, Var, postorder
+from ..graph.nodes import Apply, Const, Expr, Var, postorder
 from ..ops.affine_entries import integral
 from ..ops.arithmetic import as_expr
 from ..ops.indexing import index_expr
@@ -50,5 +50,10 @@ def check_integer_states(states: Sequence[Var], outputs: Sequence[Expr]) -> set[
 
 def _read(exprs: Sequence[Expr], states: Sequence[Var]) -> set[int]:
     """The numbers of the states that expressions read."""
-    inside = {id(node) for node in postorder(exprs)}
+    inside = {id(node) for node in postorder(exprs, _finds_places)}
     return {k for k, v in enumerate(states) if id(v) in inside}
+
+
+def _finds_places(e: Expr) -> bool:
+    """Are these integers whatever it reads, as those that sort an array?"""
+    return isinstance(e, Apply) and (e.op.meaning.places or e.op.meaning.truth)

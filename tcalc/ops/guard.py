@@ -106,8 +106,10 @@ class _Guard:
             return choose(self.condition, first, numeral(1, self.shape))
         if self.within_sums and isinstance(node, Einsum) and node.summed:
             return self.summed(node, word)
+        if not places:
+            return None  # it is read whatever the condition is
         safe = self.safe_points(node, word)
-        if not places or all(r is None for r in (*results, *safe)):
+        if all(r is None for r in (*results, *safe)):
             return None
         args = [
             r if r is not None else self.expanded(arg, w)

@@ -35,31 +35,49 @@ def _pinned(e: Expr) -> int | None:
     return place if place in range(int(e.shape[0])) else None
 
 
-def _entry(e: Expr, axis: int, place: int) -> Expr | None:
-    """e at one place of an axis, where numbers and conditions say what it is."""
-    if isinstance(e, Const):
-        return as_expr(e.value.take(place, axis))
-    if isinstance(e, Add):
-        terms = [_entry(term, axis, place) for term in e.args]
-        found = [term for term in terms if term is not None]
-        return add(found) if len(found) == len(terms) else None
-    if isinstance(e, Einsum):
-        label = e.out[axis]
-        made = [_operand(op, word, label, place) for op, word in zip(e.args, e.labels, strict=True)]
-        pairs = [pair for pair in made if pair is not None]
-        if len(pairs) < len(made) or e.out.count(label) > 1:
+class _Entries:
+    """Entries of expressions at one place of an axis, each found once."""
+
+    def __init__(self, place: int) -> None:
+        self.place = place
+        self._known: dict[tuple[int, int], Expr | None] = {}
+
+    def at(self, e: Expr, axis: int) -> Expr | None:
+        """e at the place of an axis, where numbers and conditions say what it is."""
+        key = id(e), axis
+        if key not in self._known:
+            self._known[key] = self._found(e, axis)
+        return self._known[key]
+
+    def _found(self, e: Expr, axis: int) -> Expr | None:
+        if isinstance(e, Const):
+            return as_expr(e.value.take(self.place, axis))
+        if isinstance(e, Add):
+            terms: list[Expr] = []
+            for term in e.args:
+                found = self.at(term, axis)
+                if found is None:
+                    return None
+                terms.append(found)
+            return add(terms)
+        if isinstance(e, Einsum):
+            label, pairs = e.out[axis], list[LabelledExpr]()
+            for op, word in zip(e.args, e.labels, strict=True):
+                pair = self.operand(op, word, label)
+                if pair is None or e.out.count(label) > 1:
+                    return None
+                pairs.append(pair)
+            return _product(e, pairs, [k for k in e.out if k != label])
+        guards = _guards(e)
+        here = {AXIS: self.place}
+        return None if guards is None else numeral(int(all(g.holds(here) for g in guards)))
+
+    def operand(self, op: Expr, word: Labels, label: int) -> LabelledExpr | None:
+        """An operand of a product at the place of a label."""
+        if word.count(label) > 1:
             return None
-        return _product(e, pairs, [k for k in e.out if k != label])
-    guards = _guards(e)
-    return None if guards is None else numeral(int(all(g.holds({AXIS: place}) for g in guards)))
-
-
-def _operand(op: Expr, word: Labels, label: int, place: int) -> LabelledExpr | None:
-    """An operand of a product at the place of a label."""
-    if word.count(label) > 1:
-        return None
-    found = _entry(op, word.index(label), place) if label in word else op
-    return None if found is None else (found, tuple([k for k in word if k != label]))
+        found = self.at(op, word.index(label)) if label in word else op
+        return None if found is None else (found, tuple([k for k in word if k != label]))
 
 
 def _product(e: Einsum, pairs: list[LabelledExpr], out: Sequence[int]) -> Expr:
@@ -77,7 +95,8 @@ def _at_places(e: Expr) -> Expr | None:
         if place is None:
             continue
         others = [pair for j, pair in enumerate(pairs) if j != k]
-        found = [_operand(op, word, label, place) or (op, word) for op, word in others]
+        entries = _Entries(place)
+        found = [entries.operand(op, word, label) or (op, word) for op, word in others]
         alone = label not in e.out and all(label not in word for _, word in found)
         if alone or any(new is not old for (new, _), (old, _) in zip(found, others, strict=True)):
             return _product(e, found if alone else [*found, pairs[k]], e.out)
