@@ -119,3 +119,13 @@ def test_a_name_may_be_declared_again_in_another_expression() -> None:
         v = tc.var("again", n)
         values.append(tc.grad(v @ v, v)(again=np.ones(n)))
     assert [len(value) for value in values] == [2, 3]
+
+
+def test_older_declarations_of_a_name_do_not_contradict() -> None:
+    """One that is still alive somewhere says nothing against a name that has no other."""
+    older = tc.var("gone_tau", "n")
+    A, tau = tc.var("gone_A", ("k", "n", "n")), tc.var("gone_tau", "k")
+    assert older.shape == ("n",)
+    e = tc.simplify(tc.sum(tc.linalg.inv(-2 * tau[:, None, None] * A) * A.mT, axis=(1, 2)))
+    values = {"gone_A": np.stack([2 * np.eye(3), np.eye(3)]), "gone_tau": np.array([2.0, -5.0])}
+    np.testing.assert_allclose(e(values), [-3 / 4, 3 / 10])

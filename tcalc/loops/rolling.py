@@ -31,6 +31,8 @@ from .upright import Upright
 #: Steps of a long loop, which is looked for first, and of one at all; their nodes times their
 #: number, below which they are better left as they are; loops that are looked for in one trace.
 MANY_STEPS, LEAST_STEPS, LEAST_SIZE, MOST_LOOPS = 16, 6, 1024, 16
+#: How many times fewer are looked for in what a loop repeats.
+FEWER = 4
 #: Kinds of nodes that are tried as results of a step, and nodes that are tried as that before it.
 TRIED, PER_STEP = 12, 4
 
@@ -38,7 +40,7 @@ TRIED, PER_STEP = 12, 4
 Stack = Callable[[Sequence[Var]], Expr | None]
 
 
-def rolled(roots: Sequence[Expr], stack: Stack) -> list[Expr]:
+def rolled(roots: Sequence[Expr], stack: Stack, most: int = MOST_LOOPS) -> list[Expr]:
     """The roots with folds in place of steps that repeat.
 
     Parameters
@@ -47,23 +49,27 @@ def rolled(roots: Sequence[Expr], stack: Stack) -> list[Expr]:
     stack : callable
         The variable for the arrays of several variables along a leading axis; None where these do
         not stand for arrays.
+    most : int
+        How many folds are looked for.
     """
     found = list(roots)
-    for _ in range(MOST_LOOPS):
-        looped = with_fold(found, stack, False) or with_fold(found, stack, True)
+    for _ in range(most):
+        looped = with_fold(found, stack, False, most) or with_fold(found, stack, True, most)
         if looped is None:
             break
         found = looped
     return found
 
 
-def with_fold(roots: Sequence[Expr], stack: Stack, turned: bool) -> list[Expr] | None:
+def with_fold(
+    roots: Sequence[Expr], stack: Stack, turned: bool, most: int = MOST_LOOPS
+) -> list[Expr] | None:
     """The roots with one fold, of steps that are compared as they are or with turned axes."""
     upright = Upright(roots, turned)
     if len(upright.nodes) ** 2 < LEAST_SIZE or (turned and not upright.changed):
         return None
     steps = _longest(postorder([upright.of[id(root)][0] for root in roots]))
-    return None if steps is None else _as_fold(roots, upright, steps, stack)
+    return None if steps is None else _as_fold(roots, upright, steps, stack, most)
 
 
 def _longest(nodes: Sequence[Expr]) -> Steps | None:
@@ -90,7 +96,7 @@ def _likely(looks: Looks, steps: int) -> Iterator[tuple[Expr, Expr]]:
 
 
 def _as_fold(
-    roots: Sequence[Expr], upright: Upright, steps: Steps, stack: Stack
+    roots: Sequence[Expr], upright: Upright, steps: Steps, stack: Stack, most: int
 ) -> list[Expr] | None:
     """The roots with a fold for these steps; None where what a step reads is made by another."""
     moving = steps.moving()
@@ -109,7 +115,7 @@ def _as_fold(
     ]
     if any(each is None for each in sequences):
         return None
-    values = _folded(steps, upright, sequences, list(wanted.values()), not ends, stack)
+    values = _folded(steps, upright, sequences, list(wanted.values()), not ends, stack, most)
     known = dict(zip(wanted, values, strict=True))
     last = len(steps.each) - 1
 
@@ -129,6 +135,7 @@ def _folded(
     wanted: Iterable[Expr],
     history: bool,
     stack: Stack,
+    most: int,
 ) -> list[Expr]:
     """What these nodes of a step are after the loop, or after every step."""
     results = list(steps.results.values())
@@ -145,7 +152,8 @@ def _folded(
                 new[id(node)] = _filled(node, args, *fill[id(node)], i)
             else:
                 new[id(node)] = upright.plain(with_args(node, args))
-        return tuple(rolled([new[id(node)] for node in (*results, *more)], stack))
+        made = [new[id(node)] for node in (*results, *more)]
+        return tuple(rolled(made, stack, most // FEWER))
 
     found = fold(body, tuple(before), len(steps.each), history)
     of = {id(node): value for node, value in zip((*results, *more), found, strict=True)}

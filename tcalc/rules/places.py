@@ -62,9 +62,11 @@ class _Entries:
             return add(terms)
         if isinstance(e, Einsum):
             label, pairs = e.out[axis], list[LabelledExpr]()
+            if e.out.count(label) > 1:
+                return None
             for op, word in zip(e.args, e.labels, strict=True):
                 pair = self.operand(op, word, label)
-                if pair is None or e.out.count(label) > 1:
+                if pair is None:
                     return None
                 pairs.append(pair)
             return _product(e, pairs, [k for k in e.out if k != label])

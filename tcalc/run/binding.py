@@ -362,19 +362,24 @@ def cancelled(
     """Variables that only their declarations know, with dimensions that no other one has.
 
     They cancelled while the expression was built: x - x is a vector of zeros, whose extent is that
-    of x still. Declarations that would bind these dimensions differently say nothing.
+    of x still. Declarations that would bind these dimensions differently say nothing, of one name
+    or of a name that has others too.
     """
-    found: list[Declared] = []
+    found: list[tuple[bool, dict[str, int], Declared]] = []
     for name in sorted(values.keys() - set(known)) if unbound else ():
         shape, options = np.shape(values[name]), {}
         for v in declared(name):
             pairs = list(zip(v.shape, shape, strict=False))
-            bound = {n: k for n, k in pairs if n in unbound}
-            fits = all(n == k for n, k in pairs if isinstance(n, int))
-            if bound and fits and v.ndim == len(shape) and not v.integral:
-                options[tuple(sorted(bound.items()))] = Declared.of(v)
-        found += options.values() if len(options) == 1 else []
-    return found
+            fits = v.ndim == len(shape) and all(n == k for n, k in pairs if isinstance(n, int))
+            if fits and not v.integral:
+                bound = {n: k for n, k in pairs if n in unbound}
+                options[tuple(sorted(bound.items()))] = bound, Declared.of(v)
+        one = [(len(options) > 1, *option) for option in options.values() if option[0]]
+        found += one if len(one) == 1 else []
+    sizes: dict[str, int] = {}
+    for _, bound, _ in sorted(found, key=lambda each: each[0]):
+        sizes = {**bound, **sizes}
+    return [d for doubtful, bound, d in found if not doubtful or sizes.items() >= bound.items()]
 
 
 # --- properties -----------------------------------------------------------------------------------
