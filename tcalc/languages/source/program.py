@@ -127,7 +127,7 @@ class SourceProgram(Sums):
         self.opened = self.nested()
         self.unmade = {id(n) for n in self.nodes if solvable(language, n, self.shared(n))}
         least = math.inf if ROWS in extents else max(3, self.largest + 1)
-        sums = read_by_blocks(self.nodes, self.whole, least)
+        sums = read_by_blocks(self.nodes, self.whole, least) - set(map(id, self.roots))
         self.products.blocks = Blocks(self.language, self, sums)
         if isinstance(self.language, Blockwise):
             self.unmade |= sums
