@@ -215,6 +215,9 @@ def test_arrays_of_integers_are_indices_to_begin_with() -> None:
     )
     np.testing.assert_array_equal(near[0][0](x=values), [2, 4])
     np.testing.assert_array_equal(tc.fold(lambda s, i: s / 2 + x[1], at, 2)(x=values), [1.5, 2])
+    huge = np.array([2**64 - 1, 0], np.uint64)
+    np.testing.assert_array_equal(tc.fold(lambda s, i: s / 2, huge, 1)(), [2.0**63, 0])
+    np.testing.assert_array_equal(tc.parse("fold(s -> s/2, [inf, 4], i=0..1)")(), [np.inf, 1])
     with pytest.raises(TypeError, match="state 0 is used as an index"):
         tc.fold(lambda s, i: (s[0] / 2, s[1] + x[s[0]]), (at, np.zeros(2)), 3)
 

@@ -15,13 +15,20 @@ from ..ops.indexing import index_expr
 
 __all__: list[str] = []
 
+#: Numbers below which all integers are floats; none that is larger is an index.
+LARGE = 2**53
+
 
 def as_index(first: Any) -> Expr:
-    """A first state as it is where an index begins with it: an array of integers is no number."""
+    """A first state as it is where an index begins with it: an array of integers is no number.
+
+    In texts, where arrays have no types, whole numbers are integers.
+    """
     array = first.value if isinstance(first, Const) else first
-    if isinstance(array, np.ndarray) and array.ndim:
-        fractions = array.dtype.kind == "f" and (first is array or (array != np.rint(array)).any())
-        if array.dtype.kind in "iuf" and not fractions:
+    kinds = "iuf" if isinstance(first, Const) else "iu"
+    if isinstance(array, np.ndarray) and array.ndim and array.dtype.kind in kinds:
+        whole = (array == np.rint(array)) & (array > -LARGE) & (array < LARGE)
+        if whole.all():
             return index_expr(array.astype(np.int64))
     return as_expr(first)
 
