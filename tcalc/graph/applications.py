@@ -31,7 +31,7 @@ from .nodes import (
 )
 from .normal import add, bare, drop_axes, einsum, unembedded, view
 from .operators import Indicator, Op
-from .orientation import canonical_axes, inverse_permutation
+from .orientation import canonical_axes, inverse_permutation, signs_below
 from .products import antisymmetries, numeral, numeric_value, symmetries
 from .sums import absent_axes
 
@@ -93,6 +93,12 @@ def apply_all(op: Op, *operands: Expr, params: tuple[Any, ...] = ()) -> tuple[Ex
     return parts(whole)
 
 
+#: Functions one on the other that may have a sign: the adjoint is free where an array turns without
+#: one, as on the diagonal of tanh(4*tanh(x - x')), and grows there by the slope at zero with each
+#: function; what cancels would be larger than a long loop's derivative. A difference takes it away.
+FUNCTIONS_WITH_SIGNS = 2
+
+
 def with_symmetries(node: Expr) -> Expr:
     """The node; for an application, the axis permutations that leave it as it is are found.
 
@@ -119,7 +125,13 @@ def _sign_under(node: Apply, perm: Permutation) -> int:
         return 0
     if not all(perm in antisymmetries(args[k]) for k in moved):
         return 0
-    return -1 if len([k for k in moved if k in odd]) % 2 else 1
+    if len([k for k in moved if k in odd]) % 2 == 0:
+        return 1
+    functions = 1 + max([signs_below(args[k]) for k in moved])
+    if functions > FUNCTIONS_WITH_SIGNS:
+        return 0
+    node._signs = functions
+    return -1
 
 
 def _keeps(node: Apply, perm: Permutation) -> bool:

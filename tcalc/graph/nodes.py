@@ -55,8 +55,8 @@ class Expr(ArrayMethods):
     """
 
     __slots__ = (
-        "__weakref__", "_antisymmetries", "_below", "_form", "_settled", "_simple", "_symmetries",
-        "_tokens", "_twice", "args", "order", "shape",
+        "__weakref__", "_antisymmetries", "_below", "_form", "_settled", "_signs", "_simple",
+        "_symmetries", "_tokens", "_twice", "args", "order", "shape",
     )  # fmt: skip
 
     args: tuple[Expr, ...]
@@ -64,6 +64,7 @@ class Expr(ArrayMethods):
     order: tuple[int, str, bytes]
     _symmetries: tuple[Permutation, ...] | None
     _antisymmetries: tuple[Permutation, ...]
+    _signs: int  # functions one on the other that these come from
     _below: int  # what is at roots from here down: see `graph.applications.roots_below`
     _tokens: int  # of the text in the matrix language; 0: unknown
     _settled: int  # of how many rules it is known that none fires, neither here nor below
@@ -257,8 +258,8 @@ _table: weakref.WeakValueDictionary[Any, Expr] = weakref.WeakValueDictionary()
 _lock = threading.Lock()
 #: What is found out about nodes later.
 _UNKNOWN: dict[str, Any] = {
-    "_antisymmetries": (), "_below": 0, "_form": False, "_settled": 0, "_simple": None,
-    "_symmetries": None, "_tokens": 0, "_twice": (0, {}),
+    "_antisymmetries": (), "_below": 0, "_form": False, "_settled": 0, "_signs": 0,
+    "_simple": None, "_symmetries": None, "_tokens": 0, "_twice": (0, {}),
 }  # fmt: skip
 #: What sets all slots of a new node, past the refusal to set any.
 _SETTERS: dict[type[Expr], list[Callable[[Expr, Any], None]]] = {
@@ -384,8 +385,7 @@ def variables(roots: Iterable[Expr]) -> dict[str, Var]:
 
 def dimensions(roots: Iterable[Expr]) -> list[str]:
     """Names of all dimensions below the roots, sorted."""
-    names: set[str] = set()
-    shapes: set[Shape] = set()
+    names, shapes = set[str](), set[Shape]()
     for node in postorder(roots):
         shapes.add(node.shape)
         if isinstance(node, Einsum):

@@ -27,7 +27,7 @@ from .extents import ONE, Coef, Extent, canonical_number, number, show_shape, si
 from .factors import Factors, factors_of, selects
 from .inlining import Inlining
 from .nodes import Add, Derivative, Einsum, Expr, Labels, intern
-from .orientation import canonical_axes, inverse_permutation, sum_symmetries
+from .orientation import canonical_axes, inverse_permutation, signs_below, sum_symmetries
 from .products import canonical_product, is_zero, multiple, permuted, split_coef, zeros_node
 from .sums import (
     MAX_OPEN_TERMS,
@@ -199,6 +199,7 @@ def sum_as_given(terms: Sequence[Expr]) -> Expr:
     node: Add = intern(Add, (), tuple(sorted(terms, key=lambda t: t.order)))
     if node._symmetries is None and node.ndim >= 2:
         node._symmetries, node._antisymmetries = sum_symmetries(node)
+        node._signs = max(map(signs_below, node.args)) if node._antisymmetries else 0
     return node
 
 

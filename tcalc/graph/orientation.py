@@ -110,6 +110,11 @@ def sum_symmetries(e: Add) -> tuple[tuple[Permutation, ...], tuple[Permutation, 
     return closure(same), tuple(antisymmetries)
 
 
+def signs_below(e: Expr) -> int:
+    """Of how many functions one on the other signs come: its own, or of a product's operands."""
+    return max([op._signs for op in e.args], default=0) if isinstance(e, Einsum) else e._signs
+
+
 def _equal_terms(some: Sequence[Expr], others: Sequence[Expr]) -> bool:
     return set(map(id, some)) == set(map(id, others))
 
