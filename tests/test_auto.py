@@ -20,7 +20,10 @@ import tcalc as tc
 from tcalc.backends.c import compiler, together
 from tcalc.backends.c.background import BACKGROUND, Background
 from tcalc.calculus import modes
+from tcalc.graph.nodes import postorder
 from tcalc.plan.lowering.make import Known
+from tcalc.run import bound as bounds
+from tcalc.run import plans
 from tcalc.run.backends import BACKENDS, backend_named
 from tcalc.run.engine import Engine
 from tests.shared import called
@@ -124,7 +127,46 @@ def test_a_first_call_that_takes_longer_than_comparing_is_planned_with_care(
         with suppress(tc.MemoryLimitError):
             engine.run(roots, data)
         assert len(searches) == (limit is None)
-        assert [bound.once for bound in engine.programs.values()] == [False] * (limit is None)
+        made = [bound.patience for bound in engine.programs.values()]
+        assert made == [None] * (limit is None)
+
+
+def test_a_search_that_takes_long_waits_until_calls_have_taken_as_long(
+    searches: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of larger expressions alone: others look at the second call."""
+    clock = [0.0]
+
+    def passes() -> float:
+        clock[0] += 0.01
+        return clock[0]
+
+    monkeypatch.setattr(bounds, "perf_counter", passes)
+    for n, at_once, calls in ((9, 0.0, 7), (10, 100.0, 1)):
+        hessian, data = gaussian_process(n)
+        monkeypatch.setattr(plans, "AT_ONCE", at_once)
+        monkeypatch.setattr(plans, "SEARCH", 0.065 / len(postorder([plans.first_of(hessian)])))
+        step = tc.compile(hessian, backend="auto")
+        for k in range(10):
+            searches.clear()
+            step(**data)
+            assert searches == [1] * (k == calls)
+
+
+def test_waiting_for_the_compiler_ends_it(
+    searches: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plans, "AT_ONCE", 0.0)
+    monkeypatch.setattr(plans, "SEARCH", 1e3)
+    hessian, data = gaussian_process(11)
+    step = tc.compile(hessian, backend="auto")
+    for _ in range(3):
+        step(**data)
+    assert searches == []
+    assert tc.wait_for_compiler(60)
+    for _ in range(3):
+        step(**data)
+    assert searches == [1]
 
 
 def test_modes_are_compared_after_pickling_too() -> None:
@@ -293,10 +335,10 @@ def test_of_numbers_too_a_first_call_takes_a_plan_that_is_found_quickly() -> Non
         engine = Engine([root], row, None, True)
         (first,) = engine.run([root], data)
         (bound,) = engine.programs.values()
-        assert (bound.once, bool(bound.known)) == (worth, worth)
+        assert (bound.patience is not None, bool(bound.known)) == (worth, worth)
         (second,) = engine.run([root], data)
         (bound,) = engine.programs.values()
-        assert not bound.once
+        assert bound.patience is None
         assert not bound.known
         np.testing.assert_allclose(first, second, rtol=1e-9)
         sizes = engine.extents({name: np.asarray(value) for name, value in data.items()}).sizes

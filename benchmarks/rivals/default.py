@@ -22,7 +22,7 @@ def make(task: Task) -> Iterator[Entry]:
 
 
 class Settled:
-    """What is done again and again: the first time waits for what is compiled in the background."""
+    """What is done again and again: the first time waits for the best plan, compiled."""
 
     def __init__(self, call: Callable[[], Any]) -> None:
         self._call, self._called = call, False
@@ -30,7 +30,8 @@ class Settled:
     def __call__(self) -> Any:
         if not self._called:
             self._called = True
-            for _ in range(CALLS):
-                self._call()
-            tc.wait_for_compiler()
+            for _ in ("of plans", "of functions"):
+                for _ in range(CALLS):
+                    self._call()
+                tc.wait_for_compiler()
         return self._call()

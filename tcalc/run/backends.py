@@ -8,6 +8,7 @@ from functools import partial
 from ..backends.interface import BackEnd
 from ..support.late_rows import LateRows
 from ..support.threads import default_threads
+from .bound import end_patience
 
 #: The variable that names the back end where nothing does, and what it is by default.
 CHOICE, DEFAULT = "TCALC_BACKEND", "auto"
@@ -60,7 +61,8 @@ def wait_for_compiler(timeout: float | None = None) -> bool:
     """Wait for functions that are being compiled in the background.
 
     The default back end computes with NumPy until they are there; from then on calls give the same
-    digits every time.
+    digits every time. What still runs by a plan that was found quickly, as its calls have not yet
+    taken as long as finding the best one takes, looks for that in its next call.
 
     Parameters
     ----------
@@ -72,5 +74,6 @@ def wait_for_compiler(timeout: float | None = None) -> bool:
     bool
         Whether nothing is being compiled any more.
     """
+    end_patience()
     loaded = [row for row in BACKENDS.data.values() if isinstance(row, BackEnd)]
     return all(row.wait(timeout) for row in loaded)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,14 @@ from ..support.errors import MemoryLimitError
 MAX_ENTRIES = 2
 #: Calls in which what a plan presumes is wrong, and was never right, until nothing is presumed.
 DOUBTS = 3
+#: How often all patience has ended.
+_ended = 0
+
+
+def end_patience() -> None:
+    """Have the next call of every program that is not the best one look for that."""
+    global _ended
+    _ended += 1
 
 
 class Bound:
@@ -30,8 +39,8 @@ class Bound:
         That of floats.
     held : list of Array
         Data that were bound before, in this dtype.
-    once : bool
-        Whether it is for one call: another one is made for those that follow.
+    patience : float, optional
+        Seconds that its calls may take until a better one is made; None for the best.
     known : dict
         What its plan has in common with that one's (`Known`).
     presumes : bool
@@ -45,12 +54,13 @@ class Bound:
         take: list[int] | None,
         dtype: np.dtype[Any],
         held: list[Array],
-        once: bool = False,
+        patience: float | None = None,
         known: Known | None = None,
         presumes: bool = False,
     ) -> None:
         self.program, self.take, self.dtype, self.held = program, take, dtype, held
-        self.once, self.known = once, known or {}
+        self.patience, self.known = patience, known or {}
+        self._since = _ended
         self.presumes = presumes
         self.otherwise: Bound | None = None
         self._right, self._wrong = False, 0
@@ -74,8 +84,13 @@ class Bound:
         self._entries += found is not None
         return found
 
+    def due(self) -> bool:
+        """Is a better one to be made, as its calls have taken as long as that may take?"""
+        return self.patience is not None and (self.patience <= 0 or self._since != _ended)
+
     def run(self, arrays: list[Array]) -> list[Any]:
         """The results, given the arguments that are not held."""
+        start = 0.0 if self.patience is None else perf_counter()
         try:
             if self.take is None:
                 results = self.program(arrays + self.held)
@@ -85,6 +100,8 @@ class Bound:
         except MemoryError as error:
             raise MemoryLimitError(f"the memory of this process is used up: {error}") from error
         self._right = True
+        if self.patience is not None:
+            self.patience -= perf_counter() - start
         return results
 
     def wrong(self) -> bool:

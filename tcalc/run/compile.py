@@ -57,8 +57,9 @@ def compile(
         "auto" begins with NumPy; from a second call on a compiler makes the functions in the
         background, which take over when they are there. A first call takes a plan that is found
         quickly, where running it takes less time than to find the best one, which the second call
-        does. The last digits of results may change then; "numpy" and "c" change none from call to
-        call. By default what the environment's ``TCALC_BACKEND`` names, or else "auto".
+        does, or where that takes long the one after calls that have taken as long. The last digits
+        of results may change then; "numpy" and "c" change none from call to call. By default what
+        the environment's ``TCALC_BACKEND`` names, or else "auto".
     data : mapping, optional
         Arrays that are bound once and never changed: what depends on no others is kept.
     memory_limit : int or str, optional

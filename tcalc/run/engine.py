@@ -142,7 +142,7 @@ class Engine:
         if len(values) > len(arrays):
             key += self._further(values)
         bound = self.programs.get(tuple(key))
-        if bound is None or bound.once:
+        if bound is None or bound.due():
             bound = self._bind(roots, key, arrays + self.held, self._unused(values))
         for k, declared in self.checked:
             check_properties(arrays[k], declared)
@@ -153,7 +153,7 @@ class Engine:
             results, known = self._otherwise(bound, error, roots, key, arrays, values), None
         for k, slot in self.projections:
             results[k] = projected(results[k], slot, owned=True)
-        if known is not None and known.program.entries is not None and not known.once:
+        if known is not None and known.program.entries is not None and known.patience is None:
             self._enter(known, values)
         return results
 
@@ -226,7 +226,7 @@ class Engine:
         """The program for these extents and dtypes, made now and kept."""
         with self.lock:
             found = self.programs.get(tuple(key))
-            if found is None or found.once:
+            if found is None or found.due():
                 if found is None and len(self.programs) >= _MAX_PROGRAMS:
                     self.programs.pop(next(iter(self.programs)))
                 found = self._made(roots, key, arrays, unused, found)
@@ -266,7 +266,7 @@ class Engine:
             dims.require(dimensions(list(map(first_of, roots))), self.variables, unused)
             plan = self.plans.of_one_call(roots, dims.sizes, known, dtype.itemsize)
             bind = bind if plan is None else self.backend.once
-        once = plan is not None
+        patience = None if plan is None else self.plans.patience(roots)
         if plan is None:
             found = self.plans.chosen(roots, dims.sizes, known) if not sparse else None
             values = list(map(value_of, roots)) if found is None else found
@@ -282,7 +282,9 @@ class Engine:
         if kinds <= {dtype} and take == list(range(len(arrays))):
             take = None
         held = [in_dtype(a, dtype) for a in self.held]
-        return Bound(program, take, dtype, held, once, known if once else {}, presumes)
+        return Bound(
+            program, take, dtype, held, patience, {} if patience is None else known, presumes
+        )
 
     def _explained(self, error: StepError, roots: Roots, values: Values) -> LinAlgError:
         """The error with the expression that it is about."""

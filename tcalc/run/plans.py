@@ -8,7 +8,7 @@ from itertools import chain
 
 from ..backends.interface import BackEnd
 from ..calculus.respelling import respelled
-from ..graph.nodes import Derivative, Expr, dimensions, variables
+from ..graph.nodes import Derivative, Expr, dimensions, postorder, variables
 from ..plan.lowering.candidates import chosen, enough, plan_as_spelled
 from ..plan.lowering.make import make_plan
 from ..plan.lowering.memo import Known
@@ -18,6 +18,9 @@ from ..rules.presumed import PRESUMES, presumed_definite
 from .limits import within
 from .roots import first_of, values_of
 
+#: About the seconds that finding the best plan takes for each node, and how many of them in all a
+#: second call may take.
+SEARCH, AT_ONCE = 1e-3, 0.05
 Sizes = Mapping[str, int]
 Roots = Sequence[Expr]
 
@@ -58,6 +61,15 @@ class Plans:
         plan = plan_as_spelled(list(map(first_of, roots)), *given, known, several)
         most = self._most()
         return None if most is not None and plan is not None and plan.peak_bytes > most else plan
+
+    def patience(self, roots: Roots) -> float:
+        """Seconds that calls may take by a plan of one call until the best one is worth finding.
+
+        As many as that takes, so that all together take at most twice as long as if it were known
+        beforehand how many calls there are.
+        """
+        search = SEARCH * len(postorder(list(map(first_of, roots))))
+        return search if search > AT_ONCE else 0.0
 
     def chosen(self, roots: Roots, sizes: Sizes, known: Known | None = None) -> list[Expr]:
         """The values of the roots; of a derivative's candidates the cheapest at these sizes."""
