@@ -7,6 +7,7 @@ import random
 import subprocess
 import sys
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -101,6 +102,22 @@ def test_arrays_of_labels_do_not_overflow() -> None:
     assert np.all(low == 0)
     np.testing.assert_array_equal(high, [0, 0, 1, 1])
     np.testing.assert_array_equal(bounds.count({"j": np.arange(-4, 4)}), [0, 0, 0, 0, 1, 1, 2, 2])
+
+
+def test_partial_sums_of_numbers_and_arrays_do_not_overflow() -> None:
+    """Of any sizes: beside Python's integers."""
+    rng = np.random.default_rng(0)
+
+    def drawn(bits: int) -> int:
+        return int(rng.integers(-(2**30), 2**30)) * 2 ** int(rng.integers(bits))
+
+    for _ in range(200):
+        form = Affine((("i", drawn(34)), ("j", drawn(34)), ("k", drawn(34))), drawn(34))
+        at: dict[str, Any] = {"i": drawn(30), "j": np.array([drawn(30), 3]), "k": drawn(30)}
+        found = form.evaluate(at)
+        assert isinstance(found, np.ndarray)
+        for place, j in enumerate(at["j"].tolist()):
+            assert int(found[place]) == form.evaluate({**at, "j": j})
 
 
 def test_empty_arrays_of_labels() -> None:
