@@ -57,6 +57,8 @@ class Machine:
     short, shortest : int
         Extent of the last axis below which loops over it cost more than what they do, and below
         which they cost more than moving another one there.
+    across : int
+        Entries of vectors below which a function of many of them goes along the long axis.
     squares : int
         Entries of rows up to which differences are what squared distances are made of, however they
         are written: loops that square and sum them cost less than to write a product and read it.
@@ -106,6 +108,7 @@ class Machine:
     summed: int = 1 << 12
     short: int = 64
     shortest: int = 16
+    across: int = 16
     squares: int = 0
     unrolled: int = 128
     tiny: int = 32
@@ -131,14 +134,15 @@ class Machine:
 
     def is_wide(self, shape: Sizes) -> bool:
         """Is it the last axis that a loop over such an array runs over?"""
-        few = len(shape) > 1 and shape[0] < self.shortest and prod(shape[:-1]) <= self.unrolled
+        few = len(shape) > 1 and shape[0] < self.across and prod(shape[:-1]) <= self.unrolled
         return few and shape[-1] >= self.short
 
 
 #: What is assumed where no back end is named: NumPy, on a common processor.
 NOMINAL_MACHINE = Machine()
-#: Where steps are compiled to C: nothing is called for each, and all forms have a routine.
-COMPILED_MACHINE = Machine(call=1, forms=FORMS, squares=15)
+#: Where steps are compiled to C: nothing is called for each, all forms have a routine, and loops
+#: over a few entries are written out.
+COMPILED_MACHINE = Machine(call=1, forms=FORMS, squares=15, shortest=4)
 
 
 # --- memory ---------------------------------------------------------------------------------------

@@ -9,8 +9,8 @@ from math import prod
 from ...plan.steps import Step
 from ...support.arrays import Sizes
 from .frames import Frame, full, over_all, start_of
-from .loopnests import aligned, together
 from .rows import COLUMNS, OF_PAIRS, PLACES, REDUCTIONS, RUNNING, SHARES
+from .statements import aligned, together
 
 #: The most entries that are put next to each other, on the stack, where they lie apart.
 LONGEST_PART = 4096

@@ -8,8 +8,8 @@ from math import prod
 from ...plan.steps import Step
 from ...support.records import NamedTuple
 from .frames import Frame, StridedArray, full, over_all, start_of
-from .loopnests import Count
 from .sharing import items
+from .statements import Count
 
 #: Most weights that the routines hold, the fewest entries of a line that are worth a call, and how
 #: many of a single line are one item of a batch.

@@ -9,8 +9,9 @@ from typing import Any
 from ...plan.steps import VIEW, Plan, Step
 from ...support.arrays import Sizes
 from ...support.records import NamedTuple
-from .loopnests import COperand, CStatement, Nest, aligned
+from .loopnests import Nest
 from .sharing import BATCH, items
+from .statements import COperand, CStatement, aligned
 
 
 class StridedArray(NamedTuple):

@@ -9,8 +9,8 @@ from ...graph.factors import indicates
 from ...graph.nodes import Add, Apply, Einsum, Expr
 from ...plan.steps import Step
 from .frames import Frame, full
-from .loopnests import aligned
 from .rows import OF_INTEGERS
+from .statements import aligned
 
 #: Characters of an entry; operands may be repeated in it.
 MOST = 2000

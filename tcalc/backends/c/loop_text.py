@@ -25,9 +25,9 @@ from ..numpy.kernels import KERNELS
 from .asked import Lying, Question
 from .forms import expressible, in_loops
 from .loop_layout import Layout, LoopStates, Whole, rows_of, strided
-from .loopnests import aligned
 from .objects import INTEGER, spelled
 from .source import Source, read_by_others
+from .statements import aligned
 
 #: Rows and columns from which a product with a vector goes by columns of the matrix, the steps of
 #: a loop that are worth a copy of it, and most entries: more do not stay in the nearest cache.

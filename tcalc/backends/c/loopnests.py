@@ -12,85 +12,18 @@ from math import prod
 
 from ...support.arrays import Sizes
 from ...support.c_text import indented
-from ...support.records import NamedTuple
 from .sharing import LANES, MOST, SUMMED, Cut, Shared, cut, entry_work, joined, spaced
+from .statements import COperand, Count, CStatement, merged, moves
 
 #: Extent from which two loops go by tiles, and the tiles' extent.
 LONG, TILE = 32, 32
 #: Chunks that are enough for threads to end at about the same time.
 FEW_CHUNKS = 16
+#: Rows whose entries are summed before they are added to what is there, which the next entry would
+#: wait for; and the work of an entry, in these rows, from which on that takes longer.
+ROWS, MUCH = 8, 6
 #: Cost of reading and of writing an entry that is not next to the one before.
 APART, APART_WRITTEN = 8, 12
-
-
-class Count(int):
-    """An extent that is a multiple of the rows of a tile, of which the last one may have fewer."""
-
-    ratio: int
-
-    def __new__(cls, tile: int, ratio: int) -> Count:
-        found = super().__new__(cls, tile * ratio)
-        found.ratio = ratio
-        return found
-
-    def times(self, n: int) -> Count:
-        return Count(int(self) // self.ratio, self.ratio * n)
-
-    def __format__(self, spec: str) -> str:
-        return "t" if self.ratio == 1 else f"(t * {self.ratio})"
-
-
-class COperand(NamedTuple):
-    """A slot as loops read or write it.
-
-    Attributes
-    ----------
-    slot : int
-    strides : tuple of int
-        Along every axis of the loops, in entries.
-    start : int
-        Where the entry of the first labels lies, which may be outside of the slot.
-    guards : tuple of (int, int, int)
-        Axes along which there are entries from one label to before another, and zeros elsewhere.
-    """
-
-    slot: int
-    strides: Sizes
-    start: int = 0
-    guards: tuple[tuple[int, int, int], ...] = ()
-
-    def as_made(self, strides: Sizes) -> bool:
-        """Is it read entry by entry as it is made, or as another is read?"""
-        return self.strides == strides and not self.start and not self.guards
-
-
-class CStatement(NamedTuple):
-    """One step: an entry of the result from entries of operands.
-
-    Attributes
-    ----------
-    out : COperand
-        Stride 0 along axes that are summed.
-    entry : str
-        C with operands as ``{0}``.
-    args : tuple of COperand
-    summed : frozenset of int
-        Axes over which entries are added up.
-    adding : bool
-        Is that added to what is there?
-    """
-
-    out: COperand
-    entry: str
-    args: tuple[COperand, ...]
-    summed: frozenset[int] = frozenset()
-    adding: bool = False
-
-
-def aligned(shape: Sizes, own: Sizes, strides: Sizes) -> Sizes:
-    """Strides along the axes of `shape` of an array that is broadcast to it."""
-    missing = len(shape) - len(own)
-    return (0,) * missing + tuple([s if n > 1 else 0 for n, s in zip(own, strides, strict=True)])
 
 
 class Nest:
@@ -100,7 +33,7 @@ class Nest:
         self, shape: Sizes, statements: Sequence[CStatement], stored: Collection[int]
     ) -> None:
         self.stored = stored
-        self.extents, self.statements = _merged(shape, statements)
+        self.extents, self.statements = merged(shape, statements)
         self.inner = self._inner()
         self.across = self._across()
         self.shared, self.cut = -1, Cut(0, 0, 0)
@@ -225,7 +158,7 @@ class Nest:
         self, whole: list[CStatement], kept: list[CStatement], at_once: list[CStatement]
     ) -> list[str]:
         running = [s for s in kept if self.inner in s.summed]
-        hoisted = [a for a in self.loads if self.inner < 0 or not _moves(a, self.inner)]
+        hoisted = [a for a in self.loads if self.inner < 0 or not moves(a, self.inner)]
         before = [self._load(a) for a in hoisted]
         before += [f"wide a{s.out.slot} = 0;" for s in running]
         body = [self._load(a) for a in self.loads if a not in hoisted]
@@ -248,6 +181,9 @@ class Nest:
             *after,
         ]
         outer = [k for k in range(len(self.extents)) if k not in (self.inner, self.across)]
+        rows = None if running else self._rows(outer, kept)
+        if rows is not None:
+            outer.remove(rows)
         head: list[str] = []
         for k in outer:
             head += self._for(k, False)
@@ -256,7 +192,69 @@ class Nest:
                 low, high = self._ends(k)
                 head.append(f"for (long j{k} = {low}; j{k} < {high}; j{k} += {TILE}) {{")
             head += self._for(self.across, True)
+        if rows is not None:
+            innermost = [pragma, *self._for(self.inner, False)]
+            inside = self._by_rows(rows, whole, kept, hoisted, innermost, inside)
         return [*head, *indented(inside), "}" * len(head)] if head else inside
+
+    def _rows(self, outer: list[int], kept: list[CStatement]) -> int | None:
+        """The loop around the innermost one over which all sums go, if rows of it go together."""
+        work = sum([entry_work(s.entry) for s in self.statements])
+        if not kept or self.across >= 0 or work > MUCH:
+            return None
+        summed = frozenset.intersection(*[s.summed for s in kept])
+        return max([k for k in outer if k in summed and self.extents[k] >= ROWS], default=None)
+
+    def _by_rows(
+        self,
+        axis: int,
+        whole: list[CStatement],
+        kept: list[CStatement],
+        hoisted: list[COperand],
+        innermost: list[str],
+        rest: list[str],
+    ) -> list[str]:
+        """Rows of a loop at a time, whose entries in sums are one number; what is left one by one.
+
+        Otherwise every entry of a sum would wait for the one before it to be written and read.
+        """
+        low, high = self._ends(axis)
+        each = f"#pragma GCC unroll {ROWS}", f"for (long r = 0; r < {ROWS}; r++) {{"
+        row = f"const long i{axis} = b{axis} + r;"
+        numbers = [self.loads.index(a) for a in hoisted]
+        before = [f"real y{n}[{ROWS}];" for n in numbers]
+        if hoisted:
+            read = [self._load(a) for a in hoisted]
+            before += [*each, row, *read, *[f"y{n}[r] = x{n};" for n in numbers], "}"]
+        body = [f"const real x{n} = y{n}[r];" for n in numbers]
+        body += [self._load(a) for a in self.loads if a not in hoisted]
+        for s in self.statements:
+            made = [f"s{s.out.slot} += {self._value(s)};"] if s in kept else None
+            body += made or self._statement(s, whole)
+        return [
+            f"long b{axis} = {low};",
+            f"for (; b{axis} + {ROWS} <= {high}; b{axis} += {ROWS}) {{",
+            *indented(
+                [
+                    *before,
+                    *innermost,
+                    *indented(
+                        [
+                            *[f"real s{s.out.slot} = 0;" for s in kept],
+                            *each,
+                            *indented([row, *body]),
+                            "}",
+                            *[f"{self._place(s.out)} += s{s.out.slot};" for s in kept],
+                        ]
+                    ),
+                    "}",
+                ]
+            ),
+            "}",
+            f"for (long i{axis} = b{axis}; i{axis} < {high}; i{axis}++) {{",
+            *indented(rest),
+            "}",
+        ]
 
     def _for(self, axis: int, tiled: bool) -> list[str]:
         low, high = self._ends(axis)
@@ -266,7 +264,7 @@ class Nest:
         return [f"for (long i{axis} = {low}; i{axis} < {high}; i{axis}++) {{"]
 
     def _statement(self, s: CStatement, running: list[CStatement]) -> list[str]:
-        value = s.entry.format(*[self._name(a) for a in s.args])
+        value = self._value(s)
         if not s.summed and not s.adding:  # to add up one entry is to add it
             made = f"const real t{s.out.slot} = {value};"
             if s.out.slot not in self.stored:
@@ -275,6 +273,9 @@ class Nest:
         if s in running:
             return [f"a{s.out.slot} += {value};"]
         return [f"{self._place(s.out)} += {value};"]
+
+    def _value(self, s: CStatement) -> str:
+        return s.entry.format(*[self._name(a) for a in s.args])
 
     def _name(self, operand: COperand) -> str:
         if operand in self.loads:
@@ -295,52 +296,3 @@ class Nest:
         terms = [f"i{k}" if s == 1 else f"i{k} * {s}L" for k, s in enumerate(operand.strides) if s]
         terms += [f"({operand.start}L)"] if operand.start else []
         return f"p{operand.slot}[{' + '.join(terms) or 0}]"
-
-
-def _moves(operand: COperand, axis: int) -> bool:
-    """Is another entry read along this axis?"""
-    return operand.strides[axis] != 0 or any(k == axis for k, *_ in operand.guards)
-
-
-def _merged(shape: Sizes, statements: Sequence[CStatement]) -> tuple[Sizes, list[CStatement]]:
-    """Without axes of one entry, and with axes as one that all arrays run through as one."""
-    operands = [o for s in statements for o in (s.out, *s.args)]
-    guarded = {axis for o in operands for axis, *_ in o.guards}
-
-    def alike(left: int, right: int) -> bool:
-        return (
-            not isinstance(shape[right], Count)
-            and not guarded & {left, right}
-            and all((left in s.summed) == (right in s.summed) for s in statements)
-            and all(o.strides[left] == o.strides[right] * shape[right] for o in operands)
-        )
-
-    groups: list[list[int]] = []
-    for axis, extent in enumerate(shape):
-        if extent == 1 and axis not in guarded:
-            continue
-        if groups and alike(groups[-1][-1], axis):
-            groups[-1].append(axis)
-        else:
-            groups.append([axis])
-    extents = tuple([together([shape[k] for k in group]) for group in groups])
-
-    place = {axis: k for k, group in enumerate(groups) for axis in group}
-
-    def strided(o: COperand) -> COperand:
-        guards = tuple([(place[axis], low, high) for axis, low, high in o.guards])
-        return COperand(o.slot, tuple([o.strides[g[-1]] for g in groups]), o.start, guards)
-
-    def stated(s: CStatement) -> CStatement:
-        summed = frozenset([k for k, group in enumerate(groups) if group[0] in s.summed])
-        return s._replace(out=strided(s.out), args=tuple(map(strided, s.args)), summed=summed)
-
-    return extents, [stated(s) for s in statements]
-
-
-def together(extents: Sequence[int]) -> int:
-    """How many entries axes have, the first of which may be a tile's."""
-    if not extents:
-        return 1
-    first, rest = extents[0], prod(extents[1:])
-    return first.times(rest) if isinstance(first, Count) else first * rest

@@ -8,9 +8,10 @@ from math import prod
 from ...plan.steps import Step
 from .along_axes import ALONG_AXES
 from .frames import Frame, StridedArray, checked, full, lies, over_all, start_of, strides
-from .loopnests import COperand, CStatement, Nest, aligned
+from .loopnests import Nest
 from .rows import GENERAL, PAIRWISE, ROUTINES, SEVERAL
 from .sharing import BATCH
+from .statements import COperand, CStatement, aligned
 
 
 def _product(frame: Frame, step: Step) -> str:

@@ -11,9 +11,9 @@ from ...plan.steps import Step
 from ...support.arrays import Sizes
 from .frames import Frame, full
 from .integer_forms import integers
-from .loopnests import Count, aligned, together
 from .rows import PACKED
 from .sharing import items
+from .statements import Count, aligned, together
 
 
 def _loops(shape: Sequence[int]) -> str:

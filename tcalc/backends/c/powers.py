@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ...plan.steps import Step
 from .frames import Frame
-from .loopnests import aligned
 from .sharing import items
+from .statements import aligned
 
 FUNCTIONS = """
 static inline real _whole_power(real x, long n) {

@@ -16,7 +16,7 @@ from ...support.arrays import Sizes
 from ...support.records import NamedTuple
 from .correlations import correlate
 from .frames import Frame, StridedArray, full
-from .loopnests import COperand, Count, CStatement, Nest, aligned
+from .loopnests import Nest
 from .matrices import CALLS
 from .moves import MOVES, packed
 from .powers import powers
@@ -24,6 +24,7 @@ from .rows import PACKED, SPECIAL, SPREAD, Spread
 from .sharing import BATCH, Shared, alone
 from .solves import SOLVES
 from .spelling import entry_of
+from .statements import COperand, Count, CStatement, aligned
 
 #: C for steps, by kind.
 FORMS = {**CALLS, **SOLVES, **MOVES, "powers": powers, "correlate": correlate}

@@ -13,10 +13,10 @@ from ..host.tiles import temporaries
 from ..host.workspaces import Workspaces
 from .frames import Frame, StridedArray
 from .functions import Addresses, CFunction
-from .loopnests import Count
 from .matrices import CALLS
 from .sharing import LANES, MOST, Cut, Shared, cut, joined, spaced
 from .source import Source, read_by_others
+from .statements import Count
 
 #: Entries of the widest array in a tile of C, at most: what a tile hands on stays in the caches.
 TILE = 1 << 14

@@ -336,7 +336,7 @@ def spelled_otherwise(
         by_products, by_halves = traced(roots)
         spellings = [multiplied_out(roots), factored(roots), by_products, orthonormal(roots)]
         if not given.unfused:
-            apart = differences_of_rows(roots, given.sizes, given.machine.shortest - 1)
+            apart = differences_of_rows(roots, given.sizes, given.machine.across - 1)
             spellings += [fused(apart), *by_triangles([roots, *spellings])]
         if not given.unfused or "congruence" in given.machine.forms:
             spellings.append(by_halves())

@@ -221,7 +221,7 @@ class Operators:
     def _turned(self, x: SlotWord, axes: Word) -> SlotWord:
         """Many short vectors, which are read along the long axis."""
         b, whole = self.b, len(x[1]) == len(axes)
-        return along(b, x, spread(b, axes, sized(b, x))) if whole else x
+        return along(b, x, spread(b, axes, sized(b, x), b.machine.across)) if whole else x
 
     def selection(self, e: Expr) -> Value:
         """A slot that stands for the tensor; only its integers are an array."""

@@ -13,7 +13,7 @@ from ..builder import Builder
 from ..steps import VIEW, SlotWord, Word
 
 
-def spread(b: Builder, target: Word, sizes: Mapping[int, int]) -> Word:
+def spread(b: Builder, target: Word, sizes: Mapping[int, int], least: int | None = None) -> Word:
     """The axes of a broadcast result: a long one last, another one first, short ones between."""
     if len(target) < 2 or sizes[target[-1]] >= b.machine.short:
         return target
@@ -21,12 +21,15 @@ def spread(b: Builder, target: Word, sizes: Mapping[int, int]) -> Word:
     if len(target) > 2 and sizes[second] >= b.machine.short:
         middle = [label for label in target if label not in (first, second)]
         return (first, *middle, second)
-    return lengthwise(b, target, sizes)
+    return lengthwise(b, target, sizes, least)
 
 
-def lengthwise(b: Builder, word: Word, sizes: Mapping[int, int]) -> Word:
-    """The labels with the long one last, where a short one is and all others have few entries."""
-    if len(word) < 2 or sizes[word[-1]] >= b.machine.shortest:
+def lengthwise(b: Builder, word: Word, sizes: Mapping[int, int], least: int | None = None) -> Word:
+    """The labels with the long one last, where a short one is and all others have few entries.
+
+    Short is what has less than the `least` entries, by default those of entrywise steps and sums.
+    """
+    if len(word) < 2 or sizes[word[-1]] >= (least or b.machine.shortest):
         return word
     longest = max(word, key=lambda label: sizes[label])
     others = prod([sizes[label] for label in word if label != longest])
