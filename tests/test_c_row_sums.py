@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tcalc as tc
-from tcalc.backends.c.loopnests import ROWS
+from tcalc.backends.c.loopnests import MANY, ROWS
 
 n, m = "n", "m"
 X, W, T = tc.var("X", (n, m)), tc.var("W", (n, m)), tc.var("T", ("k", n, m))
@@ -27,7 +27,7 @@ SUMS: dict[str, Any] = {
     "added to what is there": tc.sum(X * W, axis=0) + tc.sum(X * y[:, None], axis=0) + z,
     "of functions": tc.sum(tc.tanh(X) * W, axis=0),
 }
-ROWS_OF = (1, ROWS - 1, ROWS, ROWS + 1, 2 * ROWS, 5 * ROWS + 3)
+ROWS_OF = (1, ROWS, MANY - 1, MANY, MANY + 1, MANY + ROWS, 5 * ROWS + 3)
 
 
 def data(rows: int, columns: int, dtype: Any) -> dict[str, np.ndarray]:
@@ -76,12 +76,10 @@ def test_sums_of_any_number_of_rows(name: str) -> None:
 
 @pytest.mark.parametrize("name", SUMS)
 def test_sums_of_float32_and_of_rows_that_lie_otherwise(name: str) -> None:
-    compared(name, data(3 * ROWS + 1, 10, np.float32), 1)
-    turned = {key: np.asfortranarray(a) for key, a in data(2 * ROWS + 1, 12, np.float64).items()}
+    compared(name, data(MANY + 1, 10, np.float32), 1)
+    turned = {key: np.asfortranarray(a) for key, a in data(MANY + 1, 12, np.float64).items()}
     compared(name, turned, 1)
-    apart = {
-        key: np.repeat(a, 2, axis=0)[::2] for key, a in data(2 * ROWS + 1, 12, np.float64).items()
-    }
+    apart = {key: np.repeat(a, 2, axis=0)[::2] for key, a in data(MANY + 1, 12, np.float64).items()}
     compared(name, apart, 1)
 
 

@@ -142,7 +142,7 @@ class Machine:
 NOMINAL_MACHINE = Machine()
 #: Where steps are compiled to C: nothing is called for each, all forms have a routine, and loops
 #: over a few entries are written out.
-COMPILED_MACHINE = Machine(call=1, forms=FORMS, squares=15, shortest=4)
+COMPILED_MACHINE = Machine(call=1, forms=FORMS, squares=15, shortest=8)
 
 
 # --- memory ---------------------------------------------------------------------------------------

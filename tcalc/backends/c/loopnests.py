@@ -20,8 +20,8 @@ LONG, TILE = 32, 32
 #: Chunks that are enough for threads to end at about the same time.
 FEW_CHUNKS = 16
 #: Rows whose entries are summed before they are added to what is there, which the next entry would
-#: wait for; and the work of an entry, in these rows, from which on that takes longer.
-ROWS, MUCH = 8, 6
+#: wait for; how many rows are worth it; and the work of an entry from which on that takes longer.
+ROWS, MANY, MUCH = 8, 32, 6
 #: Cost of reading and of writing an entry that is not next to the one before.
 APART, APART_WRITTEN = 8, 12
 
@@ -203,7 +203,7 @@ class Nest:
         if not kept or self.across >= 0 or work > MUCH:
             return None
         summed = frozenset.intersection(*[s.summed for s in kept])
-        return max([k for k in outer if k in summed and self.extents[k] >= ROWS], default=None)
+        return max([k for k in outer if k in summed and self.extents[k] >= MANY], default=None)
 
     def _by_rows(
         self,
