@@ -50,11 +50,44 @@ OPS: list[Op] = [
     ("v", "s", lambda xp, x: x[0]),
     ("vv", "s", lambda xp, x, y: 0.3 * (x * y).sum()),
 ]  # fmt: skip
+#: Of programs from seed `MORE_FROM` on, too.
+MORE: list[Op] = [
+    *[(kind, kind, f) for kind in "svm" for f in (
+        lambda xp, x: xp.exp(-x * x), lambda xp, x: xp.sqrt(1 + x * x), lambda xp, x: xp.cos(3 * x),
+    )],
+    *[(kind + kind, kind, f) for kind in "sv" for f in (
+        lambda xp, x, y: x / (1 + y * y), lambda xp, x, y: xp.where(real(x) > 0.1, y, 0.5 * x),
+        lambda xp, x, y: xp.maximum(x, 0.3 * y),
+    )],
+    ("v", "v", lambda xp, x: xp.cumsum(x)),
+    ("v", "v", lambda xp, x: xp.roll(x, 1)),
+    ("v", "v", lambda xp, x: x - x.mean()),
+    ("v", "v", lambda xp, x: x / xp.sqrt(1 + (x * x).sum())),
+    ("v", "v", lambda xp, x: xp.exp(x) / xp.exp(x).sum()),
+    ("v", "v", lambda xp, x: xp.concatenate([x[1:], x[:1] * 0.5])),
+    ("v", "m", lambda xp, x: xp.outer(x, x)),
+    ("v", "m", lambda xp, x: xp.diag(x)),
+    ("m", "v", lambda xp, x: xp.diagonal(x)),
+    ("m", "s", lambda xp, x: 0.3 * xp.trace(x)),
+    ("m", "m", lambda xp, x: xp.tril(x)),
+    ("m", "m", lambda xp, x: (x + x.T) / 2),
+    ("m", "m", lambda xp, x: 0.3 * (x @ x.T)),
+    ("m", "m", lambda xp, x: x[::-1]),
+    ("mv", "v", lambda xp, x, y: xp.linalg.solve(3 * xp.eye(N) + 0.1 * x, y)),
+    ("m", "m", lambda xp, x: xp.linalg.inv(3 * xp.eye(N) + 0.1 * x)),
+    ("m", "s", lambda xp, x: 0.1 * xp.linalg.det(2 * xp.eye(N) + 0.1 * x)),
+    ("vs", "s", lambda xp, x, y: xp.tanh(x * y).sum() / N),
+]  # fmt: skip
+MORE_FROM = 1_000_000
+
+
+def real(x: Any) -> Any:
+    return x.real if isinstance(x, np.ndarray | np.generic) else x
 
 
 def program(seed: int) -> Callable[[Any, Any], Any]:
     """A loop on up to three states, the rates p, and in some a row of what is seen."""
-    rng = np.random.default_rng(seed)
+    rng, ops = np.random.default_rng(seed), OPS if seed < MORE_FROM else [*OPS, *MORE]
     kinds = [
         str(kind) for kind in rng.choice(["s", "v", "m"], rng.integers(1, 4), p=[0.2, 0.5, 0.3])
     ]
@@ -63,7 +96,7 @@ def program(seed: int) -> Callable[[Any, Any], Any]:
     made: list[tuple[Op, tuple[int, ...]]] = []
     known, wanted = [*kinds, *around], rng.integers(3, 9)
     while len(made) < wanted:
-        op = OPS[rng.integers(len(OPS))]
+        op = ops[rng.integers(len(ops))]
         places = [[k for k, kind in enumerate(known) if kind == one] for one in op[0]]
         if all(places):
             made.append((op, tuple([int(rng.choice(at[-3:])) for at in places])))
