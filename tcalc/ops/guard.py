@@ -8,11 +8,13 @@ Where the condition asks for nan, or is data, as masks of what was observed are,
 the branch. There all that is not linear sees a number in its place.
 
 Of a large branch that is left as it is what the other branch reads too, which is read whatever the
-condition is. So the value that a step of many chooses by is not copied for every choice after it.
+condition is, and what stands below several choices. So the value that a step of many chooses by is
+not copied for every choice after it, nor are all choices before, twice as many with each step.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import islice
 from math import inf, isfinite
@@ -30,8 +32,8 @@ from .missing import SUMMED, missing_places, rows_of_sum
 #: Steps of looking at one node of a branch.
 _VISIT = 20
 #: Places of a branch from which on it is large; those at which it is found out whether the other
-#: branch reads them too, and the choices around these.
-LARGE, LOOKED, DEPTH = 128, 4096, 4
+#: branch reads them too, and the choices around these; and the choices around what is guarded.
+LARGE, LOOKED, DEPTH, NESTED = 128, 4096, 4, 1
 
 
 def guarded(conditions: Sequence[Expr], branches: Sequence[Expr]) -> list[Expr]:
@@ -46,7 +48,8 @@ def guarded(conditions: Sequence[Expr], branches: Sequence[Expr]) -> list[Expr]:
         new = _Guard(condition, missing).run(branch, LARGE)
         if new is None:
             shared = _read_by_both(conditions, branches) if shared is None else shared
-            new = _Guard(condition, missing, shared).run(branch)
+            still = {*shared, *_below_choices((branch, tuple(range(branch.ndim))))}
+            new = _Guard(condition, missing, still).run(branch)
         assert new is not None
         found.append(new)
     return found
@@ -181,6 +184,25 @@ class _Guard:
         own = choice(arg)
         inner = own[1] if own is not None and own[0] is self.condition else arg
         return choose(self.condition, inner, numeral(point, self.shape))
+
+
+def _below_choices(root: Place) -> set[Key]:
+    """What stands below more than `NESTED` choices, each in a branch of the one before."""
+    nearest = {(id(root[0]), root[1]): 0}
+    waiting, beyond = deque([(root, 0)]), set[Key]()
+    while waiting:
+        (node, word), choices = waiting.popleft()
+        if nearest[id(node), word] < choices or is_truth(node):
+            continue
+        more = int(choice(node) is not None)
+        for place in operands_by_entry(node, word):
+            key = id(place[0]), place[1]
+            if choices + more > NESTED:
+                beyond.add(key)
+            elif nearest.get(key, inf) > choices + more:
+                nearest[key] = choices + more
+                (waiting.append if more else waiting.appendleft)((place, choices + more))
+    return beyond - nearest.keys()
 
 
 # --- what both branches read ----------------------------------------------------------------------
