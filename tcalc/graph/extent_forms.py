@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from functools import lru_cache
+from functools import lru_cache, reduce
 from itertools import product
 from math import prod
 
-from ..integers.affine import Affine, Constraint, Quotient, factors_of, split_top
+from ..integers.affine import Affine, Constraint, Quotient, factors_of, product_of, split_top
 from ..support.errors import LimitError
 from ..support.limits import spend
 from ..support.records import NamedTuple
@@ -183,7 +183,9 @@ def _factored(form: Affine) -> str:
         rest = list(factors_of(name))
         rest.remove(common)
         if rest:
-            terms.append(("*".join(rest), c))
+            text = product_of(rest)
+            quotient = c != 1 and len(split_top(text, "//")) > 1
+            terms.append((f"({text})" if quotient else text, c))
         else:
             constant += c
     return f"{common}*({Affine(tuple(terms), constant)})"
@@ -313,8 +315,7 @@ def _atom_bound(atom: Floor | Least, c: int, form: Affine) -> Affine | None:
     """A form in names that is never larger than a multiple of an atom of `form`."""
     if isinstance(atom, Least):
         if c > 0:
-            named = all(f.terms and f == Affine.of(f.names[0]) for f in atom.forms)
-            return Affine() if named else None
+            return Affine() if all(map(is_nonnegative, atom.forms)) else None
         return max(atom.forms, key=lambda f: sum(n in form.names for n in f.names)) * c
     if not all(map(str.isidentifier, atoms_in(atom.form))):
         return None
@@ -365,8 +366,11 @@ def never_less(form: Affine) -> Affine:
     total = Affine((), max(0, form.constant))
     for name, c in form.terms:
         atom = atom_of(name)
-        if atom is None or is_nonnegative(Affine.of(name)):
+        if all(is_nonnegative(Affine.of(factor)) for factor in factors_of(name)):
             total += Affine.of(name) * max(0, c)
+        elif atom is None:
+            sizes = [never_less(f) + never_less(-f) for f in map(Affine.of, factors_of(name))]
+            total += reduce(Affine.times, sizes) * abs(c)
         elif isinstance(atom, Least):
             for bound in atom.forms[:1] if c > 0 else [-f for f in atom.forms]:
                 total += never_less(bound) * abs(c)

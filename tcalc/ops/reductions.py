@@ -20,7 +20,7 @@ from ..graph.spelling import Spelling
 from ..graph.variables import check_extent
 from ..support.errors import UnsupportedError
 from . import arithmetic
-from .arithmetic import Axis, as_expr, chosen_axes, keep, public
+from .arithmetic import Axis, as_expr, chosen_axes, keep, listed_axes, public
 from .choices import choose
 from .elementwise import (
     abs,
@@ -339,7 +339,8 @@ def norm(a: object, ord: int | float | str | None = None, axis: Axis = None) -> 
     if len(axes) == 1 and (ord == 1 or largest):
         return max(abs(e), axes) if largest else arithmetic.sum(abs(e), axes)
     if len(axes) == 2 and (ord == 1 or largest):
-        summed, other = (axes[1], axes[0]) if largest else (axes[0], axes[1])
+        rows, columns = axes if axis is None else listed_axes(axis, e.ndim, "norm")
+        summed, other = (columns, rows) if largest else (rows, columns)
         return max(arithmetic.sum(abs(e), summed), other - (other > summed))
     if len(axes) == 1 and isinstance(ord, int | float | np.integer | np.floating):
         return _norm_by_powers(e, int(ord) if float(ord).is_integer() else float(ord), axes)

@@ -31,6 +31,7 @@ from ..ops.elementwise import (
 from ..ops.reductions import logsumexp, max
 from ..ops.special import erf, erfc, inverse_mills, log_ndtr, ndtr
 from .exponentials import exponent_leaves, has_total, is_share, log_of, shifted, shifts_undone
+from .facts import is_nonnegative
 from .strategy import rule
 
 STABLE = "stability"
@@ -281,8 +282,22 @@ def _arms(total: Apply) -> list[tuple[Expr | None, Expr]]:
     return []
 
 
-def _with(exponent: Expr, factors: list[Expr]) -> Expr:
-    factors = factors if is_zero(exponent) else [exp(exponent), *factors]
+def _with(exponent: Expr, factors: list[Expr]) -> Expr | None:
+    """Factors and the exponential of what is left of an exponent; None where that may overflow.
+
+    What it would be multiplied by goes to 0 then, as their exponents were one.
+    """
+    if not (
+        is_zero(exponent)
+        or numeric_value(exponent) is not None
+        or is_nonnegative(scale(exponent, Coef(-1)))
+    ):
+        shares = _power_of_shares(exponent)
+        if shares is None:
+            return None
+        factors = [shares, *factors]
+    elif not is_zero(exponent):
+        factors = [exp(exponent), *factors]
     axes = range(exponent.ndim)
     return einsum(factors, [axes] * len(factors), axes)
 
@@ -306,7 +321,8 @@ def _normal_ratio(e: Expr) -> Expr | None:
         (x,) = row.args
         rest = add([exponent, row, 0.5 * x * x])
         if (0 if is_zero(rest) else len(terms_of(rest))) + 2 == count:
-            return scale(_with(rest, [inverse_mills(0, x)]), Coef(math.sqrt(2 * math.pi)))
+            found = _with(rest, [inverse_mills(0, x)])
+            return None if found is None else scale(found, Coef(math.sqrt(2 * math.pi)))
     return None
 
 
