@@ -229,3 +229,12 @@ def test_matrix_norms_take_rows_and_columns_in_the_order_given(
                 np.testing.assert_allclose(found, wanted, rtol=1e-13)
                 named = np.linalg.norm(A, order, axes, keepdims)  # type: ignore[call-overload]
                 np.testing.assert_allclose(named(A=at), wanted, rtol=1e-13)
+
+
+@pytest.mark.parametrize("start", [600.0, 690.0, 708.0])
+def test_objectives_that_fall_to_the_end_of_numbers(start: float) -> None:
+    """The Hessian is so large that no damping makes it definite."""
+    t = tc.var("t")
+    found = tc.newton(-tc.exp(t), {"t": start}, max_steps=1000)
+    assert (found.success, found.message) == (False, "the objective is unbounded below")
+    assert np.isfinite(found.x["t"])

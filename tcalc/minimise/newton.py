@@ -125,6 +125,8 @@ class _NewtonSearch:
                     self.definite = not damping
                     return step, along
             damping = damping * DAMPING_GROWTH or FIRST_DAMPING * self.hessian_scale()
+            if not np.isfinite(damping):
+                break
         return None
 
     def hessian_scale(self) -> float:
@@ -319,7 +321,8 @@ def _advance(search: _NewtonSearch, tolerance: float, last: bool) -> str:
         if done:
             return done
     if found is None:
-        return LOST
+        downhill = tuple([-g for g in search.gradient])
+        return UNBOUNDED if search.falls_without_end(downhill) else LOST
     step, along = found
     if last:
         return UNBOUNDED if search.falls_without_end(step) else NOT_CONVERGED
