@@ -7,13 +7,14 @@ from math import prod
 from typing import Any
 
 from ..graph.applications import apply, rewritten
-from ..graph.extents import Coef
+from ..graph.extents import Coef, Shape, show_shape
 from ..graph.nodes import Add, Apply, Einsum, Expr
 from ..graph.normal import add, drop_axes, einsum, scale, terms_of, view
 from ..graph.operators import Kernels, Meaning, Op
 from ..graph.products import split_coef
 from ..graph.spelling import Spelling
 from ..graph.sums import absent_axes, flattened
+from ..support.errors import ShapeError
 from .matrix_cores import labels
 
 __all__: list[str] = []
@@ -59,10 +60,19 @@ def _flops(a: Sequence[int], b: Sequence[int]) -> float:
     return 3 * prod(a) * b[-2]
 
 
+def _shape(params: tuple[Any, ...], a: Shape, b: Shape) -> Shape:
+    if (*a[:-2], a[-1]) != (*b[:-2], b[-1]):
+        raise ShapeError(
+            "squared_distances needs rows of one length, not shapes "
+            f"{show_shape(a)} and {show_shape(b)}"
+        )
+    return (*a[:-1], b[-2])
+
+
 SQUARED_DISTANCES = Op(
     "squared_distances", (2, 2),
     Meaning(
-        (_partial_left, _partial_right), shape=lambda params, a, b: (*a[:-1], b[-2]),
+        (_partial_left, _partial_right), shape=_shape,
         domain=((-2, 2), (-2, 2)), pairs=True,
     ),
     Kernels(_kernel, host=True, portable=_portable, flops=_flops),

@@ -75,6 +75,24 @@ def same(params: tuple[Any, ...], shape: Shape) -> Shape:
     return shape
 
 
+def of_square(name: str, axes: int = 2) -> Callable[..., Shape]:
+    """The shape function of a row of square matrices of one shape, and of what is made of them.
+
+    The result has the batch axes of the first operand, and so many of its core axes.
+    """
+
+    def shape(params: tuple[Any, ...], first: Shape, *others: Shape) -> Shape:
+        if first[-1] != first[-2]:
+            raise ShapeError(f"{name} needs a square matrix, not shape {show_shape(first)}")
+        for other in others:
+            if other != first[: len(other)]:
+                shapes = f"{show_shape(first)} and {show_shape(other)}"
+                raise ShapeError(f"{name} needs operands of one shape, not {shapes}")
+        return first[: len(first) - 2 + axes]
+
+    return shape
+
+
 def labels(e: Expr) -> tuple[tuple[int, ...], int, int, int, int, int]:
     """Batch labels of a matrix, and five more."""
     n = e.ndim - 2

@@ -7,7 +7,8 @@ n*i+j. The map is linear, and free where plans run it; `rules.merges` takes it o
 from __future__ import annotations
 
 from itertools import permutations
-from typing import Any, TypeGuard
+from math import prod
+from typing import Any, NoReturn, TypeGuard
 
 import numpy as np
 
@@ -41,12 +42,25 @@ __all__ = ["kron", "ravel", "reshape", "vec"]
 
 def _reshape(xp: Any, params: tuple[Any, ...], a: Any) -> Any:
     core, target = params
-    return a.reshape(a.shape[: a.ndim - core] + target)
+    try:
+        return a.reshape(a.shape[: a.ndim - core] + target)
+    except ValueError:
+        _refuse(a.shape[a.ndim - core :], target)
 
 
 def _reshape_shape(params: tuple[Any, ...], shape: Shape) -> Shape:
     core, target = params
+    given = shape[len(shape) - core :]
+    if all(isinstance(extent, int) for extent in (*given, *target)) and prod(given) != prod(target):
+        _refuse(given, target)
     return (*shape[: len(shape) - core], *target)
+
+
+def _refuse(given: Shape, target: Shape) -> NoReturn:
+    raise ShapeError(
+        f"entries of shape {show_shape(given)} cannot have shape {show_shape(target)}: "
+        "these are not as many"
+    )
 
 
 def _reshape_back(k: int, cotangent: Expr, node: Apply) -> Expr:

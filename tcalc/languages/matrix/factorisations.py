@@ -6,7 +6,9 @@ from functools import partial
 
 from ...graph.extent_equations import triangle_entries, triangle_rows
 from ...graph.extents import Extent, extent_from, form_of, least_extent
+from ...graph.operators import TABLE
 from ..reading.lexer import literal
+from ..reading.parameters import fault
 from ..reading.tree import Node
 from .types import Type, TypingContext, TypingRule
 
@@ -83,7 +85,11 @@ def packed_type(context: TypingContext, node: Node) -> Type:
     """Entries of a square matrix as a column, or those of a column in a square matrix."""
     inward = node.name.startswith("make")
     triangle = node.name.endswith("trian")
-    offset = abs(int(literal(context.nodes[node.args[1]].name))) if node.args[1:] else 0
+    given = [literal(context.nodes[place].name) for place in node.args[1:]]
+    params = [*given, *([0, True] if triangle else [0])[len(given) :]]
+    if problem := fault(TABLE[node.name], params):
+        raise context.tree.error(f"{node.name}: {problem}", node.at)
+    offset = abs(params[0])
     if inward:
         (dim,) = context.only(node, ("column", "row"), "a column or a row").dims
     else:

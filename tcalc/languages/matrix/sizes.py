@@ -71,6 +71,10 @@ class SizeRules:
         return Type("matrix", (self.unknown_size(), self.unknown_size()))
 
     def constant(self, node: Node) -> Type:
+        for place in node.args:
+            extent = argument(self.tree.nodes[place])
+            if isinstance(extent, int) and extent < 0:
+                raise self.tree.shape_error(f"{node.name}: extent {extent} is negative", node.at)
         dims = [self.size(place) for place in node.args]
         return Type("matrix", (dims[0], dims[-1]))
 

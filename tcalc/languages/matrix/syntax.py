@@ -238,7 +238,10 @@ def argument(node: Node) -> Any:
 
 def _is_extent(text: str) -> bool:
     """Is this an int, a dimension, or an affine form in these?"""
+    if text in WORDS or (text.isdecimal() and len(text) > 15):
+        return False
     try:
-        return not text.isdecimal() or len(text) <= 15 if affine_extent(text) is not None else False
+        affine_extent(text)
     except ValueError:
         return False
+    return True

@@ -18,6 +18,7 @@ from ...ops.arithmetic import chosen_axes
 from ...ops.indicator import CheckedAccess
 from ...ops.matrix.eigh import eigh
 from .lexer import WORDS
+from .parameters import takes_function
 from .rows import RowCall, applied_row
 
 _WHOLE = re.compile(r"[+-]?\d{1,18}")
@@ -68,7 +69,7 @@ def called_row(
         return apply(row.op, params=_conditions(texts))
     named = bool(texts) and texts[0].startswith("axis")
     given = [_parameter(text) for text in texts[named:]]
-    if given and "{function}" in row.op.spelling.latex:
+    if given and takes_function(row.op):
         function = texts[-1]  # powers of x may be extents, too
         alone = function.isidentifier() and function != "x"
         given[-1] = _FormulaText(f"{function}(x)" if alone else function)

@@ -13,6 +13,7 @@ from ...graph.variables import const_node
 from ...ops.matrix.divided_differences import Scalar
 from ...ops.matrix.spectral import spectral_row, trace_row
 from ...support.records import NamedTuple
+from .parameters import as_stated, fault
 
 _DERIVED = re.compile(r"(\w+)_frechet(\d?)")
 
@@ -77,40 +78,33 @@ def applied_row(row: RowCall, operands: Sequence[Expr], params: Sequence[Any]) -
         (params, *_) = op.params  # formulas do not write them
     if len(operands) != len(op.core):
         raise ValueError(f"it has {len(op.core)} operands, not {len(operands)}")
-    most = max([len(sample) for kin in _kin(row) for sample in kin.admitted])
-    if len(params) > most + ("{function}" in op.spelling.latex):
-        hidden = int(op.core[:1] == (-1,))  # how many axes it takes, which nobody writes
-        hint = "; an axis is written axis=0" if op.core[:1] in ((-1,), (1,)) else ""
-        raise ValueError(
-            f"it has {most - hidden} parameters behind its operands, "
-            f"not {len(params) - hidden}{hint}"
-        )
-    for e, core in zip(operands, op.core, strict=True):
-        core = params[0] if core == -1 else core
+    row = next((kin for kin in _kin(row) if not fault(kin.op, params)), row)
+    op = row.op
+    if problem := fault(op, params):
+        raise ValueError(problem)
+    for e, core in zip(operands, op.cores(tuple(params)), strict=True):
         if not 0 <= core <= e.ndim:
             raise ValueError(f"it takes arrays of at least {core} axes, not {e.ndim}")
     if isinstance(op, Selection):
         operands = [_integers(e) for e in operands]
     order = max(0, len(operands) - 3)  # of the derivative: A, its eigenvalues, its eigenvectors
-    given = tuple([Scalar(p, order) if isinstance(p, Expr) else p for p in params])
-    try:
-        whole = (
-            (apply(op, *operands, params=given),)
-            if row.part < 0
-            else apply_all(op, *operands, params=given)
-        )
-    except IndexError:
-        raise ValueError("further parameters are needed behind its operands") from None
-    found = whole[max(0, row.part)]
+    given = tuple([Scalar(p, order) if isinstance(p, Expr) else p for p in as_stated(op, params)])
+    if row.part < 0:
+        found = apply(op, *operands, params=given)
+    else:
+        found = apply_all(op, *operands, params=given)[row.part]
     if any(isinstance(extent, int) and extent < 0 for extent in found.shape):
         raise ValueError("an extent is negative")
     return found
 
 
-def _kin(row: RowCall) -> list[Op]:
+def _kin(row: RowCall) -> list[RowCall]:
     """The row, and those that have a result of the same name."""
-    name = row.op.parts[row.part] if row.part >= 0 else ""
-    return [row.op, *[op for op in TABLE.values() if name and name in op.parts]]
+    if row.part < 0:
+        return [row]
+    name = row.op.parts[row.part]
+    kin = [op for op in TABLE.values() if name in op.parts and len(op.core) == len(row.op.core)]
+    return [row, *[RowCall(op, op.parts.index(name)) for op in kin]]
 
 
 def _integers(e: Expr) -> Expr:

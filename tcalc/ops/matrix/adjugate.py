@@ -20,7 +20,7 @@ from ...graph.operators import Kernels, Meaning, Op, for_each_row
 from ...graph.spelling import Spelling
 from ...support.arrays import Array
 from ..arithmetic import as_expr, public
-from ..matrix_cores import attempt, square
+from ..matrix_cores import attempt, of_square, square
 from .directional_rows import Build, filled_like, linear, member, once, pull_transposed, push
 
 __all__ = ["adj"]
@@ -111,7 +111,7 @@ def _row(name: str, order: int) -> Op:
     return Op(
         name, (2,) * (order + 1),
         Meaning(
-            (None,) * (order + 1), shape=lambda params, s, *directions: s, transposes=True,
+            (None,) * (order + 1), shape=of_square(name), transposes=True,
             pushforward=_pushforward, pullback=_pullback,
         ),
         Kernels(_kernel, host=True, flops=for_each_row(26.0 * 3**order)),

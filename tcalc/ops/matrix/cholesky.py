@@ -17,7 +17,7 @@ from ...graph.operators import Kernels, Meaning, Op, for_each_row
 from ...graph.spelling import Spelling
 from ...support.errors import LinAlgError
 from ..arithmetic import as_expr, public
-from ..matrix_cores import LARGE, attempt, labels, refuse, same, square, symmetric_part, turned
+from ..matrix_cores import LARGE, attempt, labels, of_square, refuse, square, symmetric_part, turned
 from .triangular import lower_half, tri_inverse
 
 __all__ = ["cholesky"]
@@ -60,7 +60,7 @@ def _cholesky_partial(a: Expr, factor: Expr) -> Expr:
 CHOLESKY = Op(
     "cholesky", (2,),
     Meaning(
-        (_cholesky_partial,), shape=same, symmetric=True, triangular=True,
+        (_cholesky_partial,), shape=of_square("cholesky"), symmetric=True, triangular=True,
         positive_diagonal=True,
     ),
     Kernels(_cholesky, flops=for_each_row(1 / 3), over=_over),

@@ -12,7 +12,7 @@ from ...graph.nodes import Expr
 from ...graph.normal import add, einsum, scale, view
 from ...graph.operators import Kernels, Meaning, Op, for_each_row
 from ...graph.spelling import Spelling
-from ..matrix_cores import above, labels, mirrored
+from ..matrix_cores import above, labels, mirrored, of_square
 from .triangular import lower_half, lower_ones, tri_inverse
 
 __all__: list[str] = []
@@ -109,7 +109,7 @@ def _of_block(trsm: Any, factor: Any, bar: Any) -> Any:
 
 CHOLESKY_PULLBACK = Op(
     "cholesky_pullback", (2, 2),
-    Meaning((_partial_factor, _partial_bar), shape=lambda params, factor, bar: bar),
+    Meaning((_partial_factor, _partial_bar), shape=of_square("cholesky_pullback")),
     Kernels(_pullback, host=True, portable=_portable, flops=for_each_row(2 / 3)),
     Spelling(r"\operatorname{{pullback}}({0}, {1})"),
 )  # fmt: skip

@@ -15,7 +15,7 @@ from ...graph.nodes import Expr
 from ...graph.normal import einsum
 from ...graph.operators import Kernels, Meaning, Op, for_each_row
 from ...graph.spelling import Spelling
-from ..matrix_cores import LARGE, labels, mirrored, same
+from ..matrix_cores import LARGE, labels, mirrored, of_square
 from .cholesky import CHOLESKY
 
 __all__: list[str] = []
@@ -55,8 +55,8 @@ def _logdet_from_factor(xp: Any, params: tuple[Any, ...], factor: Any) -> Any:
 INVERSE = Op(
     "inverse_definite", (2,),
     Meaning(
-        (_inverse_partial,), shape=same, transposes=True, inverts="positive", symmetric=True,
-        definite=True,
+        (_inverse_partial,), shape=of_square("inv"), transposes=True, inverts="positive",
+        symmetric=True, definite=True,
     ),
     Kernels(_inverse, flops=for_each_row(2 / 3), factor=CHOLESKY, finish=_from_factor, over=_over),
     Spelling("{0}^{{-1}}", printed="inv"),
@@ -64,7 +64,7 @@ INVERSE = Op(
 LOGDET = Op(
     "logdet_definite", (2,),
     Meaning(
-        (lambda a, y: inverse_definite(a),), shape=lambda params, s: s[:-2], transposes=True,
+        (lambda a, y: inverse_definite(a),), shape=of_square("logdet", 0), transposes=True,
         symmetric=True,
     ),
     Kernels(

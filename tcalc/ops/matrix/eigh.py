@@ -20,7 +20,17 @@ from ...graph.spelling import Spelling
 from ...support import lapack
 from ...support.conditions import known
 from ..arithmetic import as_expr, public
-from ..matrix_cores import LARGE, attempt, both, labels, largest, refuse, square, symmetric
+from ..matrix_cores import (
+    LARGE,
+    attempt,
+    both,
+    labels,
+    largest,
+    of_square,
+    refuse,
+    square,
+    symmetric,
+)
 from .results import EighResult
 
 __all__ = ["eigh", "eigvalsh", "syevd"]
@@ -56,7 +66,10 @@ def _decomposed(xp: Any, a: Any) -> Any:
 
 
 def _eigh_shapes(params: tuple[Any, ...], shape: Shape) -> tuple[Shape, Shape]:
-    return shape[:-1], shape
+    return _eigenvalue_shape(params, shape), shape
+
+
+_eigenvalue_shape = of_square("eigh", 1)
 
 
 def _eigenvalue_partial(a: Expr, w: Expr, v: Expr) -> Expr:

@@ -22,7 +22,7 @@ from ...graph.spelling import Spelling
 from ...support.arrays import Array
 from ..arithmetic import as_expr, public
 from ..elementwise import exp, log, sqrt
-from ..matrix_cores import refuse, square
+from ..matrix_cores import of_square, refuse, square
 from .directional_rows import (
     Build,
     filled_like,
@@ -143,7 +143,7 @@ def _row(full: str, name: str, order: int) -> Op:
     return Op(
         full, (2,) * (order + 1),
         Meaning(
-            (None,) * (order + 1), shape=lambda params, s, *directions: s, transposes=True,
+            (None,) * (order + 1), shape=of_square(full), transposes=True,
             pushforward=_pushforward, pullback=_pullback,
         ),
         Kernels(_kernel(name), host=True, flops=for_each_row(25.0 * 3**order)),

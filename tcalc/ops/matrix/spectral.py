@@ -22,7 +22,7 @@ from ...graph.products import numeric_value, split_coef, zeros_node
 from ...graph.spelling import Spelling
 from ...support.errors import UnsupportedError
 from ..arithmetic import as_expr, public
-from ..matrix_cores import labels, square
+from ..matrix_cores import labels, of_square, square
 from .directional_rows import Build, filled_like, linear, member, once, pull, push, without_identity
 from .divided_differences import Scalar, X, spectral_derivative
 from .eigh import eigh
@@ -76,7 +76,7 @@ def _row(name: str, order: int) -> Op:
     return Op(
         name, (2, 1, 2, *(2,) * order),
         Meaning(
-            (None,) * (order + 3), shape=lambda params, s, *others: s, self_adjoint=True,
+            (None,) * (order + 3), shape=of_square(name), self_adjoint=True,
             pushforward=_pushforward, pullback=_pullback,
         ),
         Kernels(_kernel, host=True, flops=for_each_row(4.0 * 2**order if order else 2.0)),
@@ -167,7 +167,7 @@ def _trace_row(name: str) -> Op:
     return Op(
         name, (2, 1, 2),
         Meaning(
-            (None,) * 3, shape=lambda params, s, *others: s[:-2], pushforward=_trace_push,
+            (None,) * 3, shape=of_square(name, 0), pushforward=_trace_push,
             pullback=_trace_pull,
         ),
         Kernels(_trace_kernel, flops=lambda a, w, v: 11 * prod(w)),

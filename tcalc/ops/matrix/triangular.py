@@ -13,7 +13,7 @@ from ...graph.normal import einsum
 from ...graph.operators import Kernels, Meaning, Op, for_each_row
 from ...graph.spelling import Spelling
 from ..arithmetic import as_expr, public
-from ..matrix_cores import LARGE, labels, refuse, same, square, without_upper
+from ..matrix_cores import LARGE, labels, of_square, refuse, same, square, without_upper
 
 __all__ = ["tri_inverse"]
 
@@ -85,7 +85,9 @@ def _tri_inverse_partial(a: Expr, x: Expr) -> Expr:
 
 TRI_INVERSE = Op(
     "tri_inverse", (2,),
-    Meaning((_tri_inverse_partial,), shape=same, inverts="lower", triangular=True),
+    Meaning(
+        (_tri_inverse_partial,), shape=of_square("tri_inverse"), inverts="lower", triangular=True
+    ),
     Kernels(_tri_inverse, flops=for_each_row(1 / 3), over=_tri_inverse_over),
     Spelling(r"{0}^{{-1}}"),
 )  # fmt: skip
