@@ -55,10 +55,11 @@ def convolved(
             f"convolve needs a kernel whose extents are numbers, not {named[0]}; where both have "
             "names, write the sum as text for parse_index"
         )
+    given = f"convolve: neither {sizes} nor {kernel} covers the other on all axes"
     if back:
         a, b, free, others, sizes, kernel = b, a, others, free, kernel, sizes
     if mode == "valid" and any(map(_shorter, sizes, kernel)):
-        raise ShapeError(f"convolve: neither {sizes} nor {kernel} covers the other on all axes")
+        raise ShapeError(given)
     wide = [] if mode == "valid" else [int(n) - 1 for n in kernel]
     widths = [(0, 0)] * (a.ndim - len(wide)) + [(n, n) for n in wide]
     found = _valid(

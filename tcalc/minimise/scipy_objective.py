@@ -11,7 +11,7 @@ import numpy as np
 from ..calculus.directional import hvp
 from ..calculus.transforms import hessian, value_and_grad
 from ..graph import trees
-from ..graph.extents import extent_of, solved_for
+from ..graph.extents import extent_names, extent_of, solved_for
 from ..graph.nodes import Expr, Var, dimensions, variables
 from ..graph.variables import var
 from ..run.binding import OwnData, by_name, name_of, wrong_axes
@@ -53,13 +53,15 @@ class Unknowns:
         for extent, size in zip(extents, shape, strict=False):
             held = extent
             if isinstance(extent, str):
-                if not extent.isidentifier():  # checked when it is evaluated
+                if extent.isidentifier():
+                    held = self.sizes.setdefault(extent, size)
+                else:
                     try:
                         self.sizes.update(solved_for(extent, size, self.sizes))
                     except ShapeError as error:
                         raise ShapeError(f"{what}: {error}") from None
-                    continue
-                held = self.sizes.setdefault(extent, size)
+                    known = all(name in self.sizes for name in extent_names((extent,)))
+                    held = extent_of(extent, self.sizes) if known else size
             if held != size:
                 raise ShapeError(f"{what}: extent {extent} is {held} and {size}")
 

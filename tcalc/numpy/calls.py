@@ -112,7 +112,7 @@ def _allowed(name: str, kwargs: Mapping[str, Any]) -> dict[str, Any]:
 
 def _refuse_unless_harmless(name: str, option: str, value: Any) -> None:
     nothing = value is None or (isinstance(value, tuple) and all(v is None for v in value))
-    if option in HARMLESS or nothing:
+    if option in HARMLESS or nothing or (option == "where" and value is True):
         return
     if option == "out":
         raise TraceError(

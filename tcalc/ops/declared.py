@@ -168,20 +168,19 @@ def _check_operands(name: str, derivative: Callable[..., Any] | None, count: int
 
 
 def _arity(function: Callable[..., Any], count: int) -> int:
-    """The number of operands, and one more where the function has a place for the value.
+    """The number of operands, and one more where the function cannot be called without the value.
 
-    One that takes any number, as those of the library do, has none.
+    A further place that may be left out is the function's own: `out` of NumPy's, for one.
     """
     import inspect  # needed where functions are declared only
 
-    signature = inspect.signature(function)
-    if any(p.kind is p.VAR_POSITIONAL for p in signature.parameters.values()):
-        return count
-    try:
-        signature.bind(*range(count + 1))
-    except TypeError:
-        return count
-    return count + 1
+    for number in (count, count + 1):
+        try:
+            inspect.signature(function).bind(*range(number))
+        except TypeError:
+            continue
+        return number
+    return count
 
 
 def _kernel(name: str, f: Callable[..., Any]) -> Callable[..., Any]:

@@ -56,7 +56,7 @@ def cross(
     left, right = broadcast(moveaxis(a, axisa, -1), moveaxis(b, axisb, -1))
     if not left.ndim or left.shape[-1] != 3:
         raise ShapeError(f"cross needs axes of extent 3, not {show_shape(left.shape)}")
-    sign = np.zeros((3, 3, 3))
+    sign = np.zeros((3, 3, 3), np.float32)  # operands of single precision stay so
     for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
         sign[i, j, k], sign[i, k, j] = 1, -1
     n = left.ndim - 1

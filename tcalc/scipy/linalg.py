@@ -151,13 +151,13 @@ def svdvals(a: object) -> Expr:
 
 @stands_in(scipy.linalg)
 def qr(a: object, mode: str = "full") -> Any:
-    """As `scipy.linalg.qr`, with a positive diagonal; of other than square ones "economic"."""
-    shape = as_expr(a).shape
-    if mode == "r":
-        return (lq.qr(a)[1],)
-    if mode != "economic" and shape[-1] != shape[-2]:
+    """As `scipy.linalg.qr`, with a positive diagonal; of more rows than columns "economic"."""
+    rows, columns = as_expr(a).shape[-2:]
+    wide = isinstance(rows, int) and isinstance(columns, int) and rows < columns
+    if mode != "economic" and rows != columns and not wide:
         raise refusal(f"scipy.linalg.qr with mode={mode!r}", 'mode="economic"')
-    return lq.qr(a)
+    found = lq.qr(a)
+    return (found[1],) if mode == "r" else found
 
 
 @stands_in(scipy.linalg)

@@ -99,8 +99,8 @@ class EigenbasisSolver:
         self._divisors = terms.xp.asarray(self.values)
         size = np.abs(self.values)
         if size.size and not size.min() > np.finfo(terms.dtype).eps * size.max():
-            n = layout.size
-            raise singular_matrix_error(f"the {n} x {n} matrix", float(size.min() / size.max()))
+            rcond = float(size.min() / (size.max() or 1.0))
+            raise singular_matrix_error(f"the {layout.size} x {layout.size} matrix", rcond)
 
     def solve(self, b: Array) -> Array:
         order = (*(k for group in self.groups for k in group), *self._layout.tied, b.ndim - 1)
