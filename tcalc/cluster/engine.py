@@ -14,12 +14,8 @@ from ..graph.variables import checked_extent
 from ..partition.found import ByRows, Known
 from ..partition.passes import Passes
 from ..partition.split import row_axes, split
-from ..run.binding import (
-    absent,
-    by_name,
-    is_weak,
-    to_array,
-)
+from ..run.binding import absent, by_name, to_array
+from ..run.dtypes import is_of_no_dtype
 from ..run.engine import Engine, Roots, Values
 from ..support.errors import Error, LinAlgError, PartitionError
 from ..support.lazy_arrays import dask, in_blocks, is_lazy
@@ -188,7 +184,7 @@ class DaskEngine:
         kinds = set(self.here.constants)
         for declared in self.here.needed:
             value = given[declared.name]
-            if declared.integer or is_weak(value):
+            if declared.integer or is_of_no_dtype(value):
                 continue
             empty = np.empty((0,) * value.ndim, value.dtype) if is_lazy(value) else value
             kinds.add(to_array(empty, declared).dtype)

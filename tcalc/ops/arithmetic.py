@@ -110,7 +110,7 @@ def const(value: object) -> Expr:
         array = array_of(value)
     except (TypeError, ValueError) as error:
         raise TypeError(f"constants are arrays of real numbers: {error}") from None
-    if array.dtype.kind in "biu":  # a mask has a say in no working dtype (`is_mask`)
+    if array.dtype.kind in "biu":  # a mask has a say in no working dtype (`is_exact`)
         array = array.astype(np.float32 if array.dtype.kind == "b" else np.float64)
     if array.dtype.kind != "f":
         shown = shortened(clipped_repr(value), 60)

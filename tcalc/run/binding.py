@@ -21,8 +21,7 @@ from ..support.given import array_of, as_numbers
 from ..support.lazy_arrays import in_blocks, is_lazy
 from ..support.namespaces import is_sparse, on_device
 from ..support.records import NamedTuple
-
-_PYTHON_NUMBERS = (int, float, bool)
+from .dtypes import is_of_no_dtype, is_weak
 
 
 class Declared(NamedTuple):
@@ -197,7 +196,7 @@ def array_entry(value: Any, declared: Declared) -> tuple[Array, Any]:
         return array, (array.shape, "device", array.dtype.char)
     if declared.extent and not array.ndim:
         return array, (array.shape, "weak", checked_extent(declared.name, int(array)))
-    return array, (array.shape, "weak" if is_weak(value) else array.dtype.char)
+    return array, (array.shape, "weak" if is_of_no_dtype(value) else array.dtype.char)
 
 
 class OwnData(dict[str, Any]):
@@ -226,16 +225,6 @@ def _own(value: Any, name: str) -> Any:
     if isinstance(copied, np.ndarray):
         copied.flags.writeable = False
     return copied
-
-
-def is_mask(constant: Array) -> bool:
-    """Are its numbers 0 and 1 in single precision, exact in any dtype and so of none?"""
-    return constant.dtype == np.float32 and bool(np.isin(constant, (0, 1)).all())
-
-
-def is_weak(value: Any) -> bool:
-    """Is it a number of Python's, which takes the dtype of the arrays in an operation?"""
-    return type(value) in _PYTHON_NUMBERS
 
 
 # --- dimensions -----------------------------------------------------------------------------------

@@ -30,11 +30,10 @@ from .binding import (
     cancelled,
     check_properties,
     held_entries,
-    is_mask,
-    is_weak,
     to_array,
 )
 from .bound import Bound, in_dtype
+from .dtypes import is_exact, is_of_no_dtype, is_weak
 from .plans import Plans
 from .roots import first_of, value_of, values_of
 
@@ -69,7 +68,7 @@ class Engine:
         self.dimensions = [d for d in named if d not in self.variables]
         self.unbound = set(self.dimensions).difference(*[d.shape for d in self.variables.values()])
         floats = [n.value for n in postorder(values) if isinstance(n, Const) and "f" in n._dtype]
-        self.constants = {value.dtype for value in floats if not is_mask(value)}
+        self.constants = {value.dtype for value in floats if not is_exact(value)}
         self.checked = [(k, d) for k, d in enumerate(self.needed) if check and d.checked]
         self.projections = [
             (k, slot)
@@ -218,7 +217,9 @@ class Engine:
                 found.append((declared.name, checked_extent(declared.name, value)))
             elif value is not None:
                 array = to_array(value, declared)
-                found.append((declared, array.shape, "weak" if is_weak(value) else array.dtype))
+                found.append(
+                    (declared, array.shape, "weak" if is_of_no_dtype(value) else array.dtype)
+                )
         return found
 
     @resting_collector()
@@ -301,15 +302,14 @@ class Engine:
     def _dtype(self, key: list[Any], arrays: list[Array]) -> np.dtype[Any]:
         """The working dtype: float32 if all arrays and constants are; numbers have no say.
 
-        Where nothing is read at all, variables that cancelled decide.
+        Variables that cancelled have one: derivatives of all orders are of one dtype.
         """
         kinds = set(self.constants)
         for declared, entry, array in zip(self.needed, key, arrays, strict=False):
             if not declared.integer and "weak" not in entry:
                 kinds.add(array.dtype)
-        if not kinds:
-            others = {entry[-1] for entry in key[len(arrays) :]}
-            kinds = {kind for kind in others if isinstance(kind, np.dtype) and kind.kind == "f"}
+        others = {entry[-1] for entry in key[len(arrays) :]}
+        kinds |= {kind for kind in others if isinstance(kind, np.dtype) and kind.kind == "f"}
         return _SINGLE if kinds == {_SINGLE} else _DOUBLE
 
     def read(self, roots: Roots) -> list[str]:
