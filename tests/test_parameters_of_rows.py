@@ -100,3 +100,33 @@ def test_whole_numbers_are_numbers_where_a_row_takes_these():
     f = tc.parse_index("f[i,j] = svd_gaps(x, 2)[i,j]", x="n")
     g = tc.parse_index("f[i,j] = svd_gaps(x, 2.0)[i,j]", x="n")
     assert f is g
+
+
+@pytest.mark.parametrize(
+    ("condition", "message"),
+    [
+        ("i=8, i*i >= 5", "`i*i` is not affine in the indices"),
+        ("i=5, j=4, i*j == 2", r"`i\*j` is not affine in the indices"),
+        ("i=8, i//2 == 1", "`i//2` is not affine in the indices"),
+        ("i=8, n//0 >= 1", "`n//0` is no affine form of indices and dimensions"),
+        ("i=8, i mod 0 == 0", "`i mod 0 == 0` is no condition; these are of the forms i >= j"),
+        ("i=8, i mod 2 == 1", "`i mod 2 == 1` is no condition"),
+        ("i=8, i > 1", "`i > 1` is no condition"),
+        ("i=-3, i >= 2", "the index i: extent -3 is negative"),
+        ("i=3, i=4, i >= 2", "the index i is named twice"),
+    ],
+)
+def test_conditions_of_indicators_are_affine(condition, message):
+    for read in (tc.parse, tc.parse_einsum):
+        with pytest.raises(tc.Error, match=message.replace("i*i", r"i\*i")):
+            read(f"indicator({condition})", d=8)
+
+
+def test_conditions_may_have_dimensions_as_factors():
+    f = tc.parse("indicator(i=n, j=5, n*i - j >= 2, (i + j) mod 3 == 0)")
+    i, j = np.ogrid[:4, :5]
+    np.testing.assert_array_equal(f(n=4), (4 * i - j >= 2) & ((i + j) % 3 == 0))
+
+
+def test_the_least_entry_is_a_norm():
+    assert tc.parse("norm(x, ord=-inf)", x="n")(x=np.array([3.0, -0.5, 2.0])) == 0.5

@@ -80,3 +80,17 @@ def test_a_zero_sum_of_kronecker_products_is_singular_and_finite():
     h = hessian(A=np.zeros((3, 3)), B=np.zeros((2, 2)), V=np.ones((3, 2)))
     with pytest.raises(tc.LinAlgError, match="is singular; solve"):
         h.solve(np.ones((3, 2)))
+
+
+def test_a_sparse_laplacian_is_singular_and_one_with_a_small_shift_is_not():
+    x, ends, others = tc.var("x", "n"), *(tc.var(s, "e", integer=True) for s in "IK")
+    d, rng = tc.var("d", ()), np.random.default_rng(1)
+    f = tc.sum((x[ends] - x[others]) ** 2) / 2 + d * tc.sum(x**2) / 2
+    hessian = tc.compile(tc.hessian(f, x), structured=True)
+    for n in (60, 97, 400, 1500):
+        i = np.r_[np.arange(n), rng.integers(0, n, n // 2)]
+        k = np.r_[(np.arange(n) + 1) % n, rng.integers(0, n, n // 2)]
+        with pytest.raises(tc.LinAlgError, match=f"{n} x {n} matrix is singular"):
+            hessian(I=i, K=k, n=n, d=0.0).solve(np.ones(n))
+        found = hessian(I=i, K=k, n=n, d=1e-9).solve(np.ones(n))
+        np.testing.assert_allclose(found, np.full(n, 1e9), rtol=1e-4)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from inspect import signature
 from typing import Any
 
@@ -13,7 +13,8 @@ from ...graph.nodes import Expr
 from ...graph.normal import view
 from ...graph.operators import Indicator
 from ...graph.orientation import inverse_permutation
-from ...integers.affine import Congruence, Constraint, Guard
+from ...graph.variables import check_extent
+from ...integers.affine import Affine, Congruence, Constraint, Guard, factors_of
 from ...ops.arithmetic import chosen_axes
 from ...ops.indicator import CheckedAccess
 from ...ops.matrix.eigh import eigh
@@ -25,6 +26,7 @@ _WHOLE = re.compile(r"[+-]?\d{1,18}")
 _COMPARED = re.compile(r"(.*?)(==|>=)(.*)")
 _MODULO = re.compile(r"(.*) mod (\d+) == 0")
 _OPTION = re.compile(r"\w+\s*=(?!=)")
+_WORD = re.compile(r"[^\W\d]\w*")
 _INSIDE = re.compile(r"0 <= (.*) < (.*)")
 
 
@@ -109,6 +111,8 @@ def _parameter(text: str) -> Any:
     """The value of a parameter as it is printed."""
     if text in WORDS:
         return WORDS[text]
+    if text == "-inf":
+        return -WORDS["inf"]
     if _WHOLE.fullmatch(text):
         return int(text)
     if text.startswith("(") and text.endswith(")") and "," in text:
@@ -170,18 +174,37 @@ def _conditions(texts: Sequence[str]) -> tuple[Any, ...]:
     accesses: list[CheckedAccess] = []
     names: dict[str, str] = {}
     for text in texts:
-        letter, equals, extent = text.partition("=")
-        if equals and letter.strip().isidentifier() and not extent.startswith("="):
-            names[letter.strip()] = f"#{len(shape)}"
-            shape.append(affine_extent(extent.strip()))
+        letter, equals, extent = map(str.strip, text.partition("="))
+        if equals and letter.isidentifier() and not extent.startswith("="):
+            if letter in names:
+                raise ValueError(f"the index {letter} is named twice")
+            names[letter] = f"#{len(shape)}"
+            shape.append(check_extent(affine_extent(extent), f"the index {letter}"))
         elif (found := _INSIDE.fullmatch(text)) is not None:
-            form = form_of(found[1]).substitute(names)
+            form = _condition_form(found[1], names)
             accesses.append(CheckedAccess(form, affine_extent(found[2]), text))
-        elif (found := _MODULO.fullmatch(text)) is not None:
-            guards.append(Congruence(form_of(found[1]).substitute(names), int(found[2])))
-        elif (found := _COMPARED.fullmatch(text)) is not None:
-            form = form_of(found[1].strip()) - form_of(found[3].strip())
-            guards.append(Constraint(form.substitute(names), found[2] == "=="))
+        elif (found := _MODULO.fullmatch(text)) is not None and int(found[2]):
+            guards.append(Congruence(_condition_form(found[1], names), int(found[2])))
+        elif " mod " not in text and (found := _COMPARED.fullmatch(text)) is not None:
+            form = _condition_form(found[1], names) - _condition_form(found[3], names)
+            guards.append(Constraint(form, found[2] == "=="))
         else:
-            raise ValueError(f"`{text}` is no condition")
+            raise ValueError(
+                f"`{text}` is no condition; these are of the forms i >= j, i == j, "
+                "i mod 2 == 0 and 0 <= i < n"
+            )
     return tuple(shape), tuple(guards), tuple(accesses)
+
+
+def _condition_form(text: str, names: Mapping[str, str]) -> Affine:
+    """An affine form in indices, which have these names, and dimensions."""
+    try:
+        form = form_of(text.strip())
+    except ValueError:
+        raise ValueError(f"`{text.strip()}` is no affine form of indices and dimensions") from None
+    for name in form.names:
+        factors = factors_of(name)
+        read = [word for factor in factors for word in _WORD.findall(factor) if word in names]
+        if len(read) > 1 or not set(read) <= set(factors):
+            raise ValueError(f"`{text.strip()}` is not affine in the indices")
+    return form.substitute(names)

@@ -87,6 +87,10 @@ class Sparse:
         return inverse_diagonal(matrix.tocoo(), factor.held)
 
 
+#: Roundings of the largest entry of its row, below which a pivot may be what cancelled left.
+SMALL = 256
+
+
 class _SuperLU:
     """LU with an order of rows and columns in which little fills in."""
 
@@ -105,8 +109,27 @@ class _SuperLU:
                 raise singular_matrix_error(what, 0.0) from None
         self._pivots = self.held.U.diagonal()
         sizes = np.abs(self._pivots)
-        if not sizes.min() > np.finfo(matrix.dtype).eps * sizes.max():
+        eps = np.finfo(matrix.dtype).eps
+        if not sizes.min() > eps * sizes.max():
             raise singular_matrix_error(what, float(sizes.min() / sizes.max()))
+        if (sizes <= SMALL * eps * self._largest_beside(matrix)).any():
+            rcond = self._rcond(matrix)
+            if not rcond > eps:
+                raise singular_matrix_error(what, rcond)
+
+    def _largest_beside(self, matrix: Any) -> Array:
+        """The largest entry of the row that each pivot is of, before anything was subtracted."""
+        found: Array = np.empty_like(self._pivots)
+        found[self.held.perm_r] = abs(matrix).max(axis=1).toarray().ravel()
+        return found
+
+    def _rcond(self, matrix: Any) -> float:
+        """The reciprocal condition in the 1-norm, as estimated (Higham and Tisseur 2000)."""
+        from scipy.sparse.linalg import LinearOperator, onenormest
+
+        solves = [lambda b, t=t: self.held.solve(b.astype(matrix.dtype), t) for t in ("N", "T")]
+        inverse = LinearOperator(matrix.shape, solves[0], solves[1], dtype=matrix.dtype)
+        return float(1 / (onenormest(inverse) * abs(matrix).sum(axis=0).max()))
 
     @property
     def nbytes(self) -> int:
