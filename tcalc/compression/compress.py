@@ -135,19 +135,20 @@ class Compressed:
     def __sub__(self, other: object) -> Compressed:
         return self + -other if isinstance(other, Compressed) else NotImplemented
 
-    def at(self, sizes: Mapping[str, int]) -> Compressed:
-        """The form of fewest entries for known sizes.
+    def at(self, sizes: Mapping[str, int], sparse: Mapping[str, int] | None = None) -> Compressed:
+        """The form of fewest entries for known sizes, and numbers of entries of sparse data.
 
         Contractions of low rank, or larger than their factors, stay products of these, and sums
-        of few items by segments are cores of all items with tables. A tensor without entries has
-        no terms, as there is no place that a table could name.
+        of few items by segments are cores of all items with tables. So do those of sparse data
+        that have few entries. A tensor without entries has no terms, as there is no place that a
+        table could name.
         """
         if not all(extent_of(e, sizes) for e in self.shape):
             return Compressed(self.shape, (), self.columns, self.slots)
         square = 2 * self.columns == len(self.shape)
         tabled = [with_tables(piece, sizes) for piece in self.pieces]
         low = [(square and as_low_rank(new, self.columns, sizes)) or new for new in tabled]
-        found = all_as_factors(low, self.columns if square else None, sizes)
+        found = all_as_factors(low, self.columns if square else None, sizes, sparse or {})
         if [new.key() for new in found] == [held.key() for held in self.chosen]:
             return self
         return Compressed(self.shape, self.pieces, self.columns, self.slots, tuple(found))

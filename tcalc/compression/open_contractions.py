@@ -14,7 +14,7 @@ from typing import TypeGuard
 
 from ..graph.extents import ONE, Extent, extent_of
 from ..graph.factors import LabelledExpr, components, indicates, inlined, selects
-from ..graph.nodes import Add, Einsum, Expr, Labels, postorder
+from ..graph.nodes import Add, Einsum, Expr, Labels, Var, postorder
 from ..graph.normal import add, drop_axes, einsum
 from ..graph.sums import absent_axes
 from .bands import Table
@@ -29,30 +29,44 @@ DEPTH = 8
 MOST = 256
 
 
-def as_factors(piece: UngroupedTerm, sizes: Mapping[str, int]) -> UngroupedTerm | None:
+def as_factors(
+    piece: UngroupedTerm, sizes: Mapping[str, int], sparse: Mapping[str, int]
+) -> UngroupedTerm | None:
     """The term with one contraction left as factors, where these have fewer entries together."""
     if piece.hidden or any(isinstance(item, Table) for item in piece.out):
         return None
     best: tuple[float, UngroupedTerm] | None = None
-    before = entries(piece, sizes)
+    before = entries(piece, sizes, sparse)
     for k, (op, word) in enumerate(piece.operands):
         if not isinstance(op, Einsum) or not op.summed:
             continue
         found = _opened(piece, k, op, word)
-        count = entries(found, sizes)
+        count = entries(found, sizes, sparse)
         if count < before and (best is None or count < best[0]):
             best = count, found
     return None if best is None else best[1]
 
 
-def entries(piece: UngroupedTerm, sizes: Mapping[str, int]) -> float:
-    """How many entries the different cores of a term have."""
+def entries(piece: UngroupedTerm, sizes: Mapping[str, int], sparse: Mapping[str, int]) -> float:
+    """How many entries the different cores of a term have.
+
+    Each of two matrices of sparse data, of so many entries by name, has no more than their product,
+    which has as many as there are where they are spread evenly.
+    """
+    data = [
+        (sparse[e.name], w) for e, w in piece.operands if isinstance(e, Var) and e.name in sparse
+    ]
+    shared = set.intersection(*[set(w) for _, w in data]) & piece.hidden if len(data) == 2 else ()
     counts: dict[object, float] = {}
     kept = piece.labels | piece.hidden
     for group in components(list(piece.operands), set(piece.hidden)):
         labels = {i for _, word in group for i in word} & kept
         key = tuple(sorted([id(op) for op, _ in group]))
         counts[key] = prod([extent_of(piece.extents[i], sizes) for i in labels])
+        if shared and len(group) == 1 and group[0][1] in [word for _, word in data]:
+            pairs = prod([count for count, _ in data])
+            most = pairs / prod([extent_of(piece.extents[i], sizes) for i in shared])
+            counts[key] = min(counts[key], most)
     return sum(counts.values())
 
 
@@ -193,31 +207,35 @@ def _divided(e: Expr, factor: Factor, depth: int) -> Expr | None:
 
 
 def all_as_factors(
-    pieces: Sequence[UngroupedTerm], columns: int | None, sizes: Mapping[str, int]
+    pieces: Sequence[UngroupedTerm],
+    columns: int | None,
+    sizes: Mapping[str, int],
+    sparse: Mapping[str, int],
 ) -> list[UngroupedTerm]:
     """The terms with contractions left as factors; those that are dense, all of them or none.
 
-    `columns` of a square tensor is its number of columns.
+    `columns` of a square tensor is its number of columns; `sparse` are numbers of entries of sparse
+    data, by name.
     """
     dense = [piece for piece in pieces if _is_dense(piece)]
     others = [piece for piece in pieces if not _is_dense(piece)]
     terms = list(islice(chain.from_iterable(map(_summed_terms, dense)), MOST + 1))
     terms = dense if len(terms) > MOST else terms
-    found = [as_factors(t, sizes) or (None if _is_dense(t) else t) for t in terms]
+    found = [as_factors(t, sizes, sparse) or (None if _is_dense(t) else t) for t in terms]
     parts = [new for new in found if new is not None]
-    whole = max([entries(piece, sizes) for piece in dense], default=0)
-    fewer = sum([entries(part, sizes) for part in parts]) < whole
+    whole = max([entries(piece, sizes, sparse) for piece in dense], default=0)
+    fewer = sum([entries(part, sizes, sparse) for part in parts]) < whole
     if len(parts) < len(terms) or not fewer:
         parts, kept = [], dense
     else:
         kept = []
     for piece in others:
-        new = as_factors(piece, sizes)
+        new = as_factors(piece, sizes, sparse)
         (kept if new is None else parts).append(piece if new is None else new)
     made: list[UngroupedTerm] = []
     for new in parts:
         for k, other in enumerate(made):
-            both = _joined(other, new, sizes)
+            both = _joined(other, new, sizes, sparse)
             if both is not None:
                 made[k] = both
                 break
@@ -262,7 +280,10 @@ def opened(operands: Iterable[Expr]) -> list[Expr]:
 
 
 def _joined(
-    one: UngroupedTerm, two: UngroupedTerm, sizes: Mapping[str, int]
+    one: UngroupedTerm,
+    two: UngroupedTerm,
+    sizes: Mapping[str, int],
+    sparse: Mapping[str, int],
 ) -> UngroupedTerm | None:
     """Two terms that differ in one factor as one, if that has not many more entries."""
     common, rest = _in_common(_cores(one), _cores(two))
@@ -287,8 +308,8 @@ def _joined(
     found = UngroupedTerm(
         operands, tuple(range(n)), extents, ONE, frozenset(range(n, len(extents)))
     )
-    apart = entries(one, sizes) + entries(two, sizes)
-    return found if entries(found, sizes) <= 2 * apart else None
+    apart = entries(one, sizes, sparse) + entries(two, sizes, sparse)
+    return found if entries(found, sizes, sparse) <= 2 * apart else None
 
 
 def _in_common(

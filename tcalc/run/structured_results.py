@@ -20,6 +20,7 @@ from ..structured.block_jacobian import BlockJacobian
 from ..structured.blocks import BlockStructured
 from ..structured.tensor import Structured
 from ..structured.terms.numeric_terms import Terms
+from ..structured.terms.sparse_cores import sparse_terms
 from ..structured.terms.tensor_layout import TensorLayout
 from ..support.arrays import AnyArray
 from ..support.byte_counts import read_bytes, show_bytes
@@ -28,7 +29,7 @@ from ..support.machine import machine_memory
 from ..support.namespaces import is_sparse, moved, namespace_of, on_device, on_host
 from ..support.records import NamedTuple
 from .backends import backend_named
-from .binding import OwnData, by_name
+from .binding import OwnData, by_name, held_entries
 from .compiled import Compiled
 from .derivative_nests import hessian_over, jacobian_over
 from .joined_cores import CoreOutputs, Place, joined
@@ -140,7 +141,7 @@ class CompiledStructured:
             for name in sorted(whole)
         }
         self._sizes = Compiled(self._extents, *self._options)
-        self._variants: dict[tuple[int, ...], _CompiledForms] = {}
+        self._variants: dict[tuple[Any, ...], _CompiledForms] = {}
         self._known: dict[Any, _Known] = {}
         numbers = {"cores": self._default.cores.cores, "extents": self._extents}
         self._unread = _variables_and_dimensions(trees.leaves(outputs)) - _variables_and_dimensions(
@@ -155,8 +156,8 @@ class CompiledStructured:
         key = self._key(values)
         known = self._known.get(key) if key is not None else None
         if known is None:
-            known = self._known_at(key, self._sizes(**values))
-        cores = [self._array(output) for output in known.program(**(known.extents | values))]
+            known = self._known_at(key, self._sizes(**values), self._sparse(values))
+        cores = [_array(output) for output in known.program(**(known.extents | values))]
         if known.places is not None:
             cores = [place.of(cores) for place in known.places]
         made, limit = [], self._memory()
@@ -164,15 +165,15 @@ class CompiledStructured:
             held = [cores[k] for k in numbers]
             if form.tables:
                 held = _with_tables(form, held, known.sizes)
-            made.append(Structured(Terms(layout, held, coefs), slots, limit, self._solves))
+            if any(map(is_sparse, held)):
+                terms = sparse_terms(layout, held, coefs, self._written_out)
+            else:
+                terms = Terms(layout, held, coefs)
+            made.append(Structured(terms, slots, limit, self._solves))
         return self._make(made)
 
-    def _array(self, core: Any) -> AnyArray:
-        """A core as an array, where it lies; factors of low rank may be sparse data."""
-        if isinstance(core, np.ndarray):
-            return core
-        if not is_sparse(core):
-            return core if on_device(core) else np.asarray(core)
+    def _written_out(self, core: Any) -> AnyArray:
+        """A core that is sparse data as an array, where it lies."""
         need = prod(core.shape) * core.dtype.itemsize
         allowed = machine_memory() if self._limit is None else self._limit
         if allowed is not None and need > allowed:
@@ -198,10 +199,15 @@ class CompiledStructured:
                 return None
         return tuple(found)
 
-    def _known_at(self, key: Any, extents: Mapping[str, Any]) -> _Known:
+    def _sparse(self, values: Mapping[str, Any]) -> dict[str, int]:
+        """About how many entries sparse data have, by name."""
+        data = {**self._options[2], **values}
+        return {name: held_entries(v.tocsr()) for name, v in data.items() if is_sparse(v)}
+
+    def _known_at(self, key: Any, extents: Mapping[str, Any], sparse: Mapping[str, int]) -> _Known:
         """What is known at these extents, cached by key."""
         sizes = {name: int(extent) for name, extent in extents.items()}
-        variant = self._variant_at(sizes)
+        variant = self._variant_at(sizes, sparse)
         places = variant.cores.places(sizes) if variant.cores.rows else None
         leaves = [
             _Leaf(slots, form, numbers, *form.layout(sizes))
@@ -252,13 +258,16 @@ class CompiledStructured:
         leaves = trees.leaves(self._outputs)
         return signature_table(title, self._taken(), data or (), self._outputs, leaves)
 
-    def _variant_at(self, sizes: Mapping[str, int]) -> _CompiledForms:
-        key = tuple([sizes[name] for name in self._extents])
+    def _variant_at(
+        self, sizes: Mapping[str, int], sparse: Mapping[str, int] | None = None
+    ) -> _CompiledForms:
+        sparse = sparse or {}
+        key = *[sizes[name] for name in self._extents], *sorted(sparse.items())
         found = self._variants.get(key)
         if found is None:
             if len(self._variants) >= _MAX_KEPT:
                 self._variants.clear()
-            forms = [form.at(sizes) for form in self._forms]
+            forms = [form.at(sizes, sparse) for form in self._forms]
             same = all(f is g for f, g in zip(forms, self._forms, strict=True))
             found = self._variants[key] = self._default if same else self._variant(forms)
         return found
@@ -338,6 +347,11 @@ class CompiledStructured:
             return BlockStructured(template, rows)
 
         return make
+
+
+def _array(core: Any) -> Any:
+    """A core as an array, where it lies, or as the sparse data that it is."""
+    return core if is_sparse(core) or on_device(core) else np.asarray(core)
 
 
 def _with_tables(form: Compressed, cores: list[Any], sizes: Mapping[str, int]) -> list[Any]:
