@@ -82,7 +82,7 @@ def test_two_operands_broadcast() -> None:
     np.testing.assert_allclose(
         hess(DATA), tc.hessian(tc.sum(tc.arctan2(X, x)), x)(DATA), rtol=1e-12
     )
-    rounded = tc.elementwise("rounded_up", np.rint)
+    rounded = tc.elementwise("rounded_up", np.rint, None)
     np.testing.assert_array_equal(tc.grad(tc.sum(x * rounded(x)), x)(DATA), np.rint(DATA["x"]))
     half = tc.elementwise("half_known", np.hypot, [lambda a, b, value: a / value, None])
     np.testing.assert_array_equal(tc.grad(tc.sum(half(x, y)), y)(DATA), np.zeros(4))
@@ -162,3 +162,13 @@ def test_texts_with_other_fields_than_operands_are_refused(texts: dict[str, Any]
         tc.elementwise("filled", np.sin, lambda a: tc.cos(a), **texts)
     with pytest.raises(TypeError, match="texts by the names of languages"):
         tc.elementwise("filled", np.sin, lambda a: tc.cos(a), code={"c": 3})  # type: ignore[dict-item]
+
+
+def test_a_derivative_that_was_not_given_is_no_zero() -> None:
+    link = tc.elementwise("link_alone", np.tanh)
+    np.testing.assert_allclose(tc.sum(link(x))(DATA), np.tanh(DATA["x"]).sum())
+    with pytest.raises(tc.UnsupportedError, match="link_alone was declared without a derivative"):
+        tc.grad(tc.sum(link(x)), x)
+    np.testing.assert_allclose(
+        tc.grad(tc.sum(link(x) * y), y)(x=DATA["x"][:4], y=np.ones(4)), np.tanh(DATA["x"][:4])
+    )

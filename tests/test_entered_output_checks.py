@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import tcalc as tc
@@ -60,3 +62,26 @@ def test_derivatives_of_scalars_check_themselves(name: str, tmp_path: Path) -> N
 @pytest.mark.parametrize("e", [tc.exp(s), s + 1, tc.sum(x) * s, tc.outer(x, x) * s - t])
 def test_values_have_nothing_that_they_are_checked_by(e: tc.Expr, tmp_path: Path) -> None:
     assert answered(tc.to_code(e, "c", check=True), tmp_path) == (0, "computed\n")
+
+
+@needs_compiler
+def test_headers_are_read_by_compilers_of_cpp(tmp_path: Path) -> None:
+    compiler = shutil.which("g++") or shutil.which("c++") or shutil.which("clang++")
+    if compiler is None:
+        pytest.skip("no compiler of C++ here")
+    source = tc.to_code(tc.grad(tc.sum(tc.exp(s * x)), "x"), "c")
+    head, _, _ = source.partition("#endif /* header */")
+    (tmp_path / "f.h").write_text(head + "#endif /* header */\n")
+    (tmp_path / "f.c").write_text(source)
+    (tmp_path / "main.cpp").write_text(
+        '#include "f.h"\n#include <cstdio>\nint main() {\n'
+        "  double x[2] = {0.0, 1.0}, out[2];\n"
+        "  int status = f(0.5, x, 2, out, NULL);\n"
+        '  std::printf("%d %.17g %.17g", status, out[0], out[1]);\n}\n'
+    )
+    assert COMPILER is not None
+    subprocess.run([COMPILER, *STRICT, "-c", "f.c", "-o", "f.o"], check=True, cwd=tmp_path)
+    subprocess.run([compiler, "main.cpp", "f.o", "-lm", "-o", "f"], check=True, cwd=tmp_path)
+    told = subprocess.run([tmp_path / "f"], capture_output=True, text=True, check=True).stdout
+    status, *entries = map(float, told.split())
+    assert (status, entries) == (0, pytest.approx([0.5, 0.5 * np.exp(0.5)]))

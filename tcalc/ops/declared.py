@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from keyword import iskeyword
 from string import Formatter
+from types import EllipsisType
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,12 @@ from ..graph.arraylike import surface
 from ..graph.nodes import Expr
 from ..graph.operators import TABLE, Kernels, Meaning, Op, Partial
 from ..graph.spelling import Spelling
-from ..support.errors import ShapeError
+from ..support.errors import ShapeError, UnsupportedError
 from .arithmetic import as_expr, broadcast
 from .elementwise_row import Function
 
+#: Derivatives by each operand, or by the one that there is.
+Slopes = Callable[..., Any] | Sequence[Callable[..., Any] | None]
 #: Functions by name, which text may call too.
 DECLARED: dict[str, Function] = {}
 
@@ -25,7 +28,7 @@ DECLARED: dict[str, Function] = {}
 def elementwise(
     name: str,
     f: Callable[..., Any],
-    derivative: Callable[..., Any] | Sequence[Callable[..., Any] | None] | None = None,
+    derivative: Slopes | EllipsisType | None = ...,
     *,
     latex: str = "",
     code: Mapping[str, str] | None = None,
@@ -39,11 +42,12 @@ def elementwise(
         name that was declared before stands for the new function from then on.
     f : callable
         The function of arrays of one shape, to an array of that shape.
-    derivative : callable, or sequence of callables
+    derivative : callable, or sequence of callables, optional
         The derivative by each operand, as a function of expressions: of all operands, or of these
         and the function's value. It may call the declared function, so that all orders follow. One
         callable declares a function of one operand. None in a sequence, or in its place: the
-        derivative by that operand is zero wherever it exists.
+        derivative by that operand is zero wherever it exists. Without it functions of one operand
+        have values and no derivative, which is an UnsupportedError.
     latex : str, optional
         LaTeX with operands as ``{0}``, ``{1}``, other braces doubled; else the name in roman type.
     code : mapping, optional
@@ -75,6 +79,8 @@ def elementwise(
     (cos(x) - sinc1(x))./x
     """
     _check_name(name)
+    if derivative is ...:
+        derivative = _without_derivative(name)
     given: Sequence[Any] = derivative if isinstance(derivative, Sequence) else (derivative,)
     if not given or not all(d is None or callable(d) for d in given):
         raise TypeError(
@@ -109,6 +115,16 @@ def elementwise(
     function.__doc__ = f"``{name}`` of every entry, with NumPy's broadcasting; declared by a user."
     DECLARED[name] = function
     return function
+
+
+def _without_derivative(name: str) -> Callable[..., Any]:
+    def refused(x: Expr) -> Expr:
+        raise UnsupportedError(
+            f"{name} was declared without a derivative; elementwise({name!r}, f, derivative) takes "
+            "that as a function of expressions, None where it is zero"
+        )
+
+    return refused
 
 
 def _check_name(name: object) -> None:

@@ -21,13 +21,25 @@ typedef double real;
 #endif
 """.strip()
 
+#: C++ includes the header, too.
+_BEGIN = """
+#ifdef __cplusplus
+extern "C" {
+#endif
+""".strip()
+_END = """
+#ifdef __cplusplus
+}
+#endif
+""".strip()
+
 
 def header_text(name: str, functions: Sequence[Sequence[str]]) -> str:
     """The header that declares functions; its guard has the name."""
     guard = _guard(name)
     declared = [declared_lines(lines) for lines in functions]
     start = [MARK, f"#ifndef {guard}", f"#define {guard}"]
-    return "\n".join([*start, "", _TYPES, "", *declared, "", HEADER_END])
+    return "\n".join([*start, "", _TYPES, "", _BEGIN, *declared, _END, "", HEADER_END])
 
 
 def _guard(name: str) -> str:
@@ -55,10 +67,10 @@ def declarations(source: str) -> dict[str, list[str]]:
 
 
 def declared_lines(lines_: Sequence[str]) -> str:
-    """The comment and the declarations of a function's lines."""
+    """The comment and the declarations of a function's lines, without a word that C++ has not."""
     found, head = list[str](), list[str]()
     for line in lines_:
         if line == "{" and not head[0].startswith(("static", "FUNCTION")):
             found += [*head[:-1], f"{head[-1]};"]
         head = [] if line == "" else [*head, line]
-    return "\n".join(found)
+    return "\n".join(found).replace("*restrict ", "*")
