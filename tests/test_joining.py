@@ -114,7 +114,7 @@ def test_values_and_derivatives(k: int, named: bool) -> None:
 x, A = tc.var("x", "n"), tc.var("A", ("m", "n"))
 P = tc.var("p", 3)
 WRONG: list[tuple[Callable[[], Any], type[Exception], str]] = [
-    (lambda: P[3], IndexError, "the index 3, out of range for an axis of extent 3"),
+    (lambda: P[3], IndexError, "the index 3 is out of range for an axis of extent 3"),
     (lambda: P[-4], tc.ShapeError, "out of range"),
     (lambda: x[5](x=[1.0, 2.0]), IndexError, r"x\[5\]: index 5 is out of range .* extent 2"),
     (lambda: x[-3](x=[1.0, 2.0]), tc.ShapeError, r"x\[-3\]: index -1"),

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.integrate
 import scipy.linalg
 import scipy.signal
 
@@ -94,3 +95,22 @@ def test_a_sparse_laplacian_is_singular_and_one_with_a_small_shift_is_not():
             hessian(I=i, K=k, n=n, d=0.0).solve(np.ones(n))
         found = hessian(I=i, K=k, n=n, d=1e-9).solve(np.ones(n))
         np.testing.assert_allclose(found, np.full(n, 1e9), rtol=1e-4)
+
+
+def test_messages_name_what_the_user_named():
+    with pytest.raises(tc.ShapeError, match="the direction for theta has shape"):
+        tc.hvp(lambda theta: np.sum(theta**3))(np.ones(3), np.ones(4))
+    with pytest.raises(IndexError, match="the index 3 is out of range for an axis of extent 3"):
+        tc.grad(lambda th: th[3])(np.ones(3))
+    with pytest.raises(tc.RangeError, match=r"q\[i\+1\]: index 5 is out of range"):
+        tc.build(5, lambda i: tc.diag(tc.var("q", 5))[i + 1, i])
+
+
+def test_hints_name_namespaces_that_have_functions():
+    def solved(x):
+        return scipy.integrate.odeint(lambda y, t: -x * y, 1.0, [0, 1]).sum()
+
+    with pytest.raises(tc.TraceError, match=r"functions of scipy.integrate make arrays .*given$"):
+        tc.grad(solved)(np.ones(1))
+    with pytest.raises(tc.TraceError, match=r"tcalc\.scipy\.signal has some for expressions"):
+        tc.grad(lambda x: scipy.signal.convolve(x, x).sum())(np.ones(3))

@@ -11,6 +11,7 @@ from typing import Any
 
 from ..accumulation.orders import pullback, pushforward
 from ..graph import trees
+from ..graph.bound_variables import shown
 from ..graph.extents import show_shape
 from ..graph.nodes import Derivative, Expr, Var
 from ..graph.normal import add, einsum
@@ -64,8 +65,8 @@ def _along_directions(what: str, e: Any, x: Any, v: Any, mode: str) -> Expr:
         seed = as_expr(direction)
         if seed.shape[: target.ndim] != target.shape:
             raise ShapeError(
-                f"{what}: the direction for {target.name} has shape {show_shape(seed.shape)}, "
-                f"expected {show_shape(target.shape)}"
+                f"{what}: the direction for {shown(target.name)} has shape "
+                f"{show_shape(seed.shape)}, expected {show_shape(target.shape)}"
             )
         seeds[target] = project(seed, slots_of(0, (target,)))
     if len({s.shape[t.ndim :] for t, s in seeds.items()}) > 1:

@@ -72,6 +72,8 @@ class Compressed:
         The terms before their factors are grouped.
     form : tuple of UngroupedTerm, optional
         The terms in the form for known sizes; see `at`.
+    data : frozenset of str, optional
+        The variables whose data are sparse: they are cores as they are.
     """
 
     shape: Shape
@@ -79,6 +81,7 @@ class Compressed:
     columns: int
     slots: tuple[tuple[int, Var], ...]
     form: tuple[UngroupedTerm, ...] | None = field(default=None, repr=False)
+    data: frozenset[str] = field(default=frozenset(), repr=False)
 
     @cached_property
     def chosen(self) -> tuple[UngroupedTerm, ...]:
@@ -87,7 +90,8 @@ class Compressed:
 
     @cached_property
     def terms(self) -> tuple[Term, ...]:
-        return tuple(grouped_terms(merge_dense(self.chosen, self.shape)))
+        pieces = merge_dense(self.chosen, self.shape, self.data)
+        return tuple(grouped_terms(pieces, self.data))
 
     @cached_property
     def cores(self) -> tuple[Expr, ...]:
@@ -148,10 +152,13 @@ class Compressed:
         square = 2 * self.columns == len(self.shape)
         tabled = [with_tables(piece, sizes) for piece in self.pieces]
         low = [(square and as_low_rank(new, self.columns, sizes)) or new for new in tabled]
-        found = all_as_factors(low, self.columns if square else None, sizes, sparse or {})
-        if [new.key() for new in found] == [held.key() for held in self.chosen]:
+        sparse = sparse or {}
+        found = all_as_factors(low, self.columns if square else None, sizes, sparse)
+        if not sparse and [new.key() for new in found] == [held.key() for held in self.chosen]:
             return self
-        return Compressed(self.shape, self.pieces, self.columns, self.slots, tuple(found))
+        return Compressed(
+            self.shape, self.pieces, self.columns, self.slots, tuple(found), frozenset(sparse)
+        )
 
     def layout(self, sizes: Mapping[str, int]) -> tuple[TensorLayout, tuple[float, ...]]:
         """The numeric layout over `arrays` and then `tables`, and the terms' coefficients."""

@@ -7,13 +7,13 @@ product of factors where its rank is less than its number of rows.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from math import prod
 from typing import Any
 
 from ..graph.extents import ONE, Coef, Extent, Shape, extent_of, sum_of
 from ..graph.factors import LabelledExpr, components, enlarging, indicates, inlined, selects
-from ..graph.nodes import Einsum, Expr, Labels, Permutation
+from ..graph.nodes import Einsum, Expr, Labels, Permutation, Var
 from ..graph.normal import add, einsum
 from ..graph.products import filled, split_coef
 from ..ops.reshape import merged_places, merges, unmerged
@@ -276,8 +276,19 @@ def as_low_rank(
 # --- grouping -------------------------------------------------------------------------------------
 
 
-def merge_dense(pieces: Sequence[UngroupedTerm], shape: Shape) -> list[UngroupedTerm]:
-    """Terms of one core that has all output axes, without unit tensors, summed to one core."""
+def is_data(piece: UngroupedTerm, data: Container[str]) -> bool:
+    """Is it a multiple of one matrix of data, a variable of these names?"""
+    matrices = [op for op, _ in piece.operands if op.ndim]
+    return len(matrices) == 1 and isinstance(matrices[0], Var) and matrices[0].name in data
+
+
+def merge_dense(
+    pieces: Sequence[UngroupedTerm], shape: Shape, data: Container[str] = ()
+) -> list[UngroupedTerm]:
+    """Terms of one core that has all output axes, without unit tensors, summed to one core.
+
+    Matrices of sparse data, the variables of these names, stay apart.
+    """
     axes = tuple(range(len(shape)))
     dense: list[Expr] = []
     kept: list[UngroupedTerm] = []
@@ -286,6 +297,7 @@ def merge_dense(pieces: Sequence[UngroupedTerm], shape: Shape) -> list[Ungrouped
         covered = [{i for _, w in group for i in w} for group in groups]
         plain = not piece.hidden and len(set(piece.out)) == len(piece.out)
         out = [i for i in piece.out if not isinstance(i, Table)]
+        plain = plain and not is_data(piece, data)
         if plain and len(out) == len(axes) and len(groups) == 1 and covered[0] == {*out}:
             ops, words = zip(*piece.operands, strict=True)
             extents = dict(enumerate(piece.extents))
@@ -306,15 +318,22 @@ class _AtomUse(NamedTuple):
     coef: Coef
 
 
-def grouped_terms(pieces: Sequence[UngroupedTerm]) -> list[Term]:
+def grouped_terms(pieces: Sequence[UngroupedTerm], data: Container[str] = ()) -> list[Term]:
     """Terms with factors grouped; transposed and scaled occurrences share one core.
 
-    Terms that differ in a number alone are one.
+    Terms that differ in a number alone are one. Sparse data, the variables of these names, are
+    cores as they are.
     """
+
+    def kept(e: Expr) -> bool:
+        return isinstance(e, Var) and e.name in data
+
     uses = [_atom_uses(piece) for piece in pieces]
     first: dict[int, tuple[Permutation, list[Coef]]] = {}
     for use in [use for row in uses for use in row]:
-        order = tuple(sorted(range(len(use.word)), key=lambda axis: use.word[axis]))
+        order = tuple(range(len(use.word)))
+        if not kept(use.atom):
+            order = tuple(sorted(order, key=lambda axis: use.word[axis]))
         first.setdefault(id(use.atom), (order, []))[1].append(use.coef)
     terms: dict[Any, Term] = {}
     for piece, row in zip(pieces, uses, strict=True):
@@ -322,7 +341,7 @@ def grouped_terms(pieces: Sequence[UngroupedTerm]) -> list[Term]:
         cores, labels = [], []
         for use in row:
             order, coefs = first[id(use.atom)]
-            same = all(c.key() == coefs[0].key() for c in coefs)
+            same = not kept(use.atom) and all(c.key() == coefs[0].key() for c in coefs)
             axes = range(len(order))
             cores.append(einsum([use.atom], [axes], order, use.coef if same else ONE))
             labels.append(tuple([use.word[axis] for axis in order]))

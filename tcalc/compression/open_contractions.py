@@ -18,7 +18,7 @@ from ..graph.nodes import Add, Einsum, Expr, Labels, Var, postorder
 from ..graph.normal import add, drop_axes, einsum
 from ..graph.sums import absent_axes
 from .bands import Table
-from .core_terms import UngroupedTerm
+from .core_terms import UngroupedTerm, is_data
 
 #: A factor and which axes of the product its axes are.
 Factor = tuple[int, Labels]
@@ -67,6 +67,8 @@ def entries(piece: UngroupedTerm, sizes: Mapping[str, int], sparse: Mapping[str,
             pairs = prod([count for count, _ in data])
             most = pairs / prod([extent_of(piece.extents[i], sizes) for i in shared])
             counts[key] = min(counts[key], most)
+        elif len(data) == 1 and is_data(piece, sparse) and group[0][1] == data[0][1]:
+            counts[key] = min(counts[key], data[0][0])
     return sum(counts.values())
 
 
@@ -221,7 +223,11 @@ def all_as_factors(
     others = [piece for piece in pieces if not _is_dense(piece)]
     terms = list(islice(chain.from_iterable(map(_summed_terms, dense)), MOST + 1))
     terms = dense if len(terms) > MOST else terms
-    found = [as_factors(t, sizes, sparse) or (None if _is_dense(t) else t) for t in terms]
+    apart = [not _is_dense(t) or is_data(t, sparse) for t in terms]
+    found = [
+        as_factors(t, sizes, sparse) or (t if kept else None)
+        for t, kept in zip(terms, apart, strict=True)
+    ]
     parts = [new for new in found if new is not None]
     whole = max([entries(piece, sizes, sparse) for piece in dense], default=0)
     fewer = sum([entries(part, sizes, sparse) for part in parts]) < whole

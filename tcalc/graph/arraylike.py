@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from importlib.util import find_spec
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Protocol
@@ -129,8 +130,19 @@ def _stand_in(frame: FrameType | None) -> str:
     if not inside:
         return ""
     ours = f"{__package__.partition('.')[0]}.scipy{module}"
-    found = f"; {ours} has some for expressions, under the same names" if find_spec(ours) else ""
+    found = f"; {ours} has some for expressions, under the same names" if _has_own(ours) else ""
     return f"functions of scipy{module} make arrays of what they are given{found}"
+
+
+def _has_own(module: str) -> bool:
+    """Has a module of ours functions of its own, and not only refusals of others?"""
+    if not find_spec(module):
+        return False
+    names = vars(import_module(module)).items()
+    return any(
+        name[0] != "_" and str(getattr(value, "__module__", "")).startswith(module)
+        for name, value in names
+    )
 
 
 class Evaluated:

@@ -191,6 +191,16 @@ def holds(row: Property, a: Array) -> bool:
         return all(test(a) for test in row.tests)
 
 
+def is_symmetric_data(matrix: Any) -> bool:
+    """The same of a sparse matrix and its symmetry."""
+    rows, columns = matrix.shape
+    if rows != columns:
+        return False
+    most = abs(matrix - matrix.T).max() if matrix.nnz else 0.0
+    largest = abs(matrix).max() if matrix.nnz else 0.0
+    return bool(most <= largest * (1e-8 if matrix.dtype == np.float64 else 1e-4))
+
+
 def _mirrored(a: Array, sign: int) -> bool:
     turned = np.swapaxes(a, -1, -2)
     difference = np.abs(a - turned if sign > 0 else a + turned)

@@ -209,7 +209,7 @@ def _out_of_range(
 
 def _refuse_outside(node: Einsum, indices: _OpenIndices) -> None:
     forms: dict[int, Affine] = {}
-    outside: tuple[int, int, Extent] | None = None
+    outside: tuple[dict[int, Affine], int, Extent] | None = None
     for arg, word in zip(node.args, node.labels, strict=True):
         form = indices.form(arg.args[0]) if selects(arg) else None
         if form is None:
@@ -217,10 +217,11 @@ def _refuse_outside(node: Einsum, indices: _OpenIndices) -> None:
         forms[word[-1]] = form
         if indices.leaves(arg) is not None:
             wrong = _out_of_range(form, indices.with_axes(arg.args[0].shape), arg.shape[-1])
-            outside = outside if wrong is None else (word[-1], wrong, arg.shape[-1])
+            outside = outside if wrong is None else ({word[-1]: form}, wrong, arg.shape[-1])
     if outside is not None:
-        label, wrong, extent = outside
-        raise RangeError(_message(_access_text(node, label, forms), wrong, extent))
+        read, wrong, extent = outside  # another selection may be at the same label
+        (label,) = read
+        raise RangeError(_message(_access_text(node, label, forms | read), wrong, extent))
 
 
 def _message(access: str, wrong: int, extent: Extent) -> str:

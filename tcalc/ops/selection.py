@@ -50,7 +50,8 @@ def checked(index: Any, extent: int, what: object) -> np.ndarray[Any, Any]:
         place = np.unravel_index(int(((array < -extent) | (array >= extent)).argmax()), array.shape)
         held = f" holds {array[place]}" if str(what) != str(array[place]) else ""
         held += f" at {', '.join(map(str, place))}" if place else ""
-        raise RangeError(f"the index {what}{held}, out of range for an axis of extent {extent}")
+        held += "," if held else " is"
+        raise RangeError(f"the index {what}{held} out of range for an axis of extent {extent}")
     return np.where(array < 0, array + extent, array)
 
 

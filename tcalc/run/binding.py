@@ -13,7 +13,7 @@ from ..graph.captures import is_captured
 from ..graph.declarations import declared
 from ..graph.extents import Shape, extent_names, extent_of, show_shape, solved_for
 from ..graph.nodes import Expr, Var
-from ..graph.properties import Property, checked_properties, holds
+from ..graph.properties import Property, checked_properties, holds, is_symmetric_data
 from ..graph.variables import canonical_name, check_shape, checked_extent, is_masked
 from ..support.arrays import AnyArray, Array
 from ..support.errors import DeclarationError, ShapeError
@@ -146,12 +146,13 @@ def _device_array(value: Any, declared: Declared) -> AnyArray:
 def _sparse(value: Any, declared: Declared) -> Any:
     """A sparse matrix in compressed rows, each entry once."""
     name = declared.name
-    if declared.integer or declared.checked or len(declared.shape) != 2:
+    others = [row for row in declared.checked if row.name != "symmetric"]
+    if declared.integer or others or len(declared.shape) != 2:
         what = "of integers" if declared.integer else f"of shape {show_shape(declared.shape)}"
-        what = declared.checked[0].name.replace("_", " ") if declared.checked else what
+        what = others[0].name.replace("_", " ") if others else what
         raise TypeError(
-            f"{name} is declared {what}; sparse data are for matrices without properties: "
-            "pass .toarray()"
+            f"{name} is declared {what}; sparse data are for matrices without properties, or "
+            "symmetric: pass .toarray()"
         )
     if value.dtype.kind not in "biuf":
         raise TypeError(f"{name} is of dtype {value.dtype}; tcalc computes with real numbers")
@@ -382,7 +383,7 @@ def check_properties(array: AnyArray, declared: Declared) -> None:
     if on_device(array):
         array = array.get()
     for row in declared.checked:
-        if not holds(row, array):
+        if not (is_symmetric_data(array) if is_sparse(array) else holds(row, array)):
             raise DeclarationError(
                 f"{declared.name} is declared {row.name.replace('_', ' ')}, but its data are not; "
                 "compile(check=False) skips this"
