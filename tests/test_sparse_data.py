@@ -183,7 +183,7 @@ def test_what_would_write_it_out_is_refused(e: tc.Expr, word: str) -> None:
 def test_wrong_data_are_refused() -> None:
     square = scipy.sparse.csr_array(np.eye(3))
     for v in (
-        tc.var("S", ("n", "n"), symmetric=True),
+        tc.var("S", ("n", "n"), positive_definite=True),
         tc.var("S", ("n", "n"), integer=True),
         tc.var("S", ("n", "n", "k")),
     ):
