@@ -114,3 +114,19 @@ def test_hints_name_namespaces_that_have_functions():
         tc.grad(solved)(np.ones(1))
     with pytest.raises(tc.TraceError, match=r"tcalc\.scipy\.signal has some for expressions"):
         tc.grad(lambda x: scipy.signal.convolve(x, x).sum())(np.ones(3))
+
+
+def test_arrays_of_expressions_say_what_was_meant():
+    def set_entry(x):
+        rows = np.zeros((3, 3))
+        rows[1] = x
+        return rows.sum()
+
+    cases = {
+        set_entry: "entries of an array of numbers cannot be set to it: stack or concatenate parts",
+        lambda x: np.arange(5)[x].sum(): r"array\[i\] at an index i is const\(array\)\[i\]",
+        lambda x: np.array([x[0], x[1]]).sum(): r"np.array\(\[...\]\) of expressions is stack",
+    }
+    for f, message in cases.items():
+        with pytest.raises(tc.TraceError, match=f"an expression is not an array; {message}"):
+            tc.grad(f)(np.ones(3))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from dis import opname
 from importlib import import_module
 from importlib.util import find_spec
 from types import FrameType
@@ -132,6 +133,21 @@ def _stand_in(frame: FrameType | None) -> str:
     ours = f"{__package__.partition('.')[0]}.scipy{module}"
     found = f"; {ours} has some for expressions, under the same names" if _has_own(ours) else ""
     return f"functions of scipy{module} make arrays of what they are given{found}"
+
+
+def _written_for_array(frame: FrameType) -> str:
+    """What to write where an array is made of an expression, by the instruction that makes it."""
+    done = opname[frame.f_code.co_code[frame.f_lasti]]
+    setting = "entries of an array of numbers cannot be set to it: stack or concatenate parts"
+    reading = "array[i] at an index i is const(array)[i]"
+    listed = (
+        "np.array([...]) of expressions is stack (and tcalc.numpy.array), and a list among "
+        "arguments is a nest of numbers: give an array"
+    )
+    known = {"STORE_SUBSCR": setting, "BINARY_SUBSCR": reading}
+    if done in known:
+        return known[done]
+    return listed if done.startswith("CALL") else f"{setting}; {reading}; {listed}"
 
 
 def _has_own(module: str) -> bool:
@@ -311,10 +327,7 @@ class ArrayMethods(Evaluated):
         raise TraceError(
             _stand_in(sys._getframe(1))
             or _foreign(sys._getframe(1))
-            or "an expression is not an array; np.array([...]) of expressions is stack (and "
-            "tcalc.numpy.array), entries of an array of numbers cannot be set to it, array[i] at "
-            "an index i is const(array)[i], and a list among arguments is a nest of numbers: "
-            "give an array"
+            or f"an expression is not an array; {_written_for_array(sys._getframe(1))}"
         )
 
     def __float__(self) -> float:
