@@ -5,7 +5,7 @@ text -> syntax tree (syntax) -> labels of indices (integers, ranges) -> expressi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ...graph.extents import extent_coef, extent_from, extent_names, inverse_extent, show_shape
@@ -43,6 +43,7 @@ from .values import (
     labelled_product,
     labelled_sum,
     reduced_over,
+    summed_partially,
     with_axes,
 )
 
@@ -326,7 +327,41 @@ class _ExpressionBuilder:
         values: list[Labelled] = []
         for state, conditions in states:
             self.integers.forms.update({p: placed.form for p, placed in state.items()})
-            body: Labelled = yield self.value(node.args[0], (*context, *conditions))
             labels = [placed.label for placed in state.values()]
-            values.append(reduced_over(node.name, body, labels, conditions, self.extents))
+            ends = None if context else self.partial_sums(node, labels, conditions)
+            inner = conditions if ends is None else ()
+            body: Labelled = yield self.value(node.args[0], (*context, *inner))
+            if ends is not None and labels[0] in body.word:
+                values.append(summed_partially(body, labels[0], *ends))
+            else:
+                values.append(reduced_over(node.name, body, labels, conditions, self.extents))
         return combined_pieces(node.name, values, self.extents)
+
+    def partial_sums(
+        self, node: Node, labels: Sequence[int], conditions: Context
+    ) -> tuple[int, bool] | None:
+        """The index up to which, or (True) from which on, a sum goes over another; else None.
+
+        It has the same range, and what is summed does not depend on it.
+        """
+        if node.name != "sum" or len(labels) != 1 or len(conditions) != 1:
+            return None
+        (condition,) = conditions
+        coefs = {label_of(name): c for name, c in condition.form.terms}
+        if condition.equality or condition.form.constant or sorted(coefs.values()) != [-1, 1]:
+            return None
+        from_on = coefs.pop(labels[0], 0) > 0
+        (other,) = coefs if len(coefs) == 1 else (None,)
+        if other is None or self.extents[other] != self.extents[labels[0]]:
+            return None
+        waiting = [node.args[0]]
+        while waiting:
+            inner = self.tree.nodes[waiting.pop()]
+            if inner.kind == "binder" or (inner.kind == "access" and inner.indices):
+                return None
+            if inner.kind == "index":
+                form = self.integers.forms[inner.indices[0]]
+                if other in map(label_of, form.names):
+                    return None
+            waiting += inner.args
+        return other, from_on

@@ -264,6 +264,15 @@ def _summed(
     return contracted(operands, outer, extents)
 
 
+def summed_partially(body: Labelled, label: int, other: int, from_on: bool) -> Labelled:
+    """The sums of a value over a label up to another one, or from that on, of the same range."""
+    axis = body.word.index(label)
+    sums = LIBRARY["revcumsum" if from_on else "cumsum"](body.expr, axis)
+    word = [other if x == label else x for x in body.word]
+    order = sorted(range(len(word)), key=lambda k: word[k])
+    return Labelled(view(sums, order), tuple(sorted(word)))
+
+
 def combined_pieces(
     name: str, values: Sequence[Labelled], extents: Mapping[int, Extent]
 ) -> Labelled:
