@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...graph.applications import apply
-from ...graph.extents import Coef
+from ...graph.extents import Coef, Shape, show_shape
 from ...graph.nodes import Apply, Expr
 from ...graph.normal import add, scale, view
 from ...graph.operators import Kernels, Meaning, Op
@@ -18,7 +18,6 @@ from ...graph.spelling import Spelling
 from ...support.errors import ShapeError
 from ...support.whole_numbers import whole_number
 from ..arithmetic import as_expr, public
-from ..matrix_cores import same
 from .directional_rows import member
 
 __all__ = ["sym"]
@@ -61,10 +60,17 @@ def sym(a: object, pairs: int = 1) -> Expr:
         Where the axes of a pair differ in extent.
     """
     e, pairs = as_expr(a), whole_number(pairs)
-    start = e.ndim - 2 * pairs
-    if start < 0 or any(e.shape[k] != e.shape[k + 1] for k in range(start, e.ndim, 2)):
-        raise ShapeError(f"sym needs pairs of axes of one extent, not shape {e.shape}")
-    return symmetrised(e, start, pairs)
+    _shape((2 * pairs,), e.shape)
+    return symmetrised(e, e.ndim - 2 * pairs, pairs)
+
+
+def _shape(params: tuple[Any, ...], shape: Shape) -> Shape:
+    """That of the operand, whose last axes are pairs."""
+    start = len(shape) - params[0]
+    paired = params[0] % 2 == 0 and start >= 0
+    if not paired or any(shape[k] != shape[k + 1] for k in range(start, len(shape), 2)):
+        raise ShapeError(f"sym needs pairs of axes of one extent, not shape {show_shape(shape)}")
+    return shape
 
 
 def _kernel(xp: Any, params: tuple[Any, ...], a: Any) -> Any:
@@ -83,7 +89,7 @@ def symmetric_row() -> Op:
     return member(name, lambda: Op(
         name, (-1,),
         Meaning(
-            (None,), shape=same, self_adjoint=True,
+            (None,), shape=_shape, self_adjoint=True,
             pushforward=lambda k, t, node: symmetrised(
                 t, node.ndim - 2 * _pairs(node), _pairs(node)
             ),
