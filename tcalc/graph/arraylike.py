@@ -155,7 +155,7 @@ def _has_own(module: str) -> bool:
     if not find_spec(module):
         return False
     names = vars(import_module(module)).items()
-    return any(
+    return hasattr(sys.modules[module], "__path__") or any(
         name[0] != "_" and str(getattr(value, "__module__", "")).startswith(module)
         for name, value in names
     )
