@@ -154,10 +154,10 @@ def _has_own(module: str) -> bool:
     """Has a module of ours functions of its own, and not only refusals of others?"""
     if not find_spec(module):
         return False
-    names = vars(import_module(module)).items()
-    return hasattr(sys.modules[module], "__path__") or any(
+    held = vars(import_module(module))
+    return "__path__" in held or any(
         name[0] != "_" and str(getattr(value, "__module__", "")).startswith(module)
-        for name, value in names
+        for name, value in held.items()
     )
 
 
