@@ -117,3 +117,13 @@ def test_symmetric_data_are_checked() -> None:
     positive = tc.var("Q", ("n", "n"), positive_definite=True)
     with pytest.raises(TypeError, match=r"or symmetric: pass \.toarray"):
         (z @ positive @ z)(Q=(d.T @ d).tocsr(), z=np.ones(5))
+
+
+def test_many_pairs_of_entries_are_counted() -> None:
+    """A row of 70,000 entries has more pairs of these than integers of 32 bits count."""
+    n = 70_000
+    row = scipy.sparse.csr_array(np.ones((1, n)))
+    given = {"w": np.ones(n), "lam": 2.0, "y": np.ones(n), "z": np.ones(n)}
+    found = tc.compile(tc.hessian(OBJECTIVES["smoother"], z), structured=True)(D=row, **given)
+    assert "low rank: 1 vector" in found.explain()
+    np.testing.assert_allclose(found @ np.ones(n), 2 + 4 * n, rtol=1e-12)

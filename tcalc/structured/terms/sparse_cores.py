@@ -47,6 +47,7 @@ def sparse_terms(
     """
     known: dict[int, int] = {}
     held: list[Any] = []
+    kept: list[Any] = []  # whose ids are known
     products: list[CoreProduct] = []
 
     def place(core: Any) -> int:
@@ -57,7 +58,6 @@ def sparse_terms(
             kept.append(core)
         return known[id(core)]
 
-    kept: list[Any] = []  # whose ids are known
     matrices: dict[tuple[Any, ...], Any] = {}
     for term in layout.terms:
         found = None if term.has_tables else _as_one(term, cores, matrices)
@@ -116,7 +116,10 @@ def _joined(one: Any, axis: int, other: Any, along: int, weights: Sequence[AnyAr
     """The product of two sparse matrices over an axis of each; None where it has many entries."""
     left = (one if axis else one.T).tocsc()
     right = (other.T if along else other).tocsr()
-    times = int((np.diff(left.indptr) * np.diff(right.indptr)).sum())
+    counts = [
+        np.diff(side.indptr).astype(np.float64) for side in (left, right)
+    ]  # squares are large
+    times = float((counts[0] * counts[1]).sum())
     rank, rows, columns = left.shape[1], left.shape[0], right.shape[1]
     if times > rank * min(rows, columns) and rank < max(rows, columns):
         return None
