@@ -173,6 +173,7 @@ def grouped(b: Builder, results: Sequence[int]) -> list[Step | TiledLoop]:
     large = b.machine.large
     if "tile" not in b.machine.forms or not any(prod(s.shape) >= large for s in b.steps):
         return list(b.steps)
+    _hasten_integers(b)
     _hasten_reductions(b)
     eras = _eras(b)
     wide = [step for step in b.steps if b.machine.is_wide(step.shape)]
@@ -292,6 +293,18 @@ def _delay_in_place(b: Builder) -> None:
             if operand in owners:
                 b.steps.insert(k, b.steps.pop(place))
                 place = k
+
+
+def _hasten_integers(b: Builder) -> None:
+    """Integers that are given, or made of such ones, are there before anything is computed.
+
+    They say where entries are and cannot be made in a loop; between others they would end its era.
+    """
+    made = {step.out for step in b.steps}
+    for step in b.steps:
+        if KINDS[step.kind].integral and made.isdisjoint(step.args):
+            made.remove(step.out)
+    b.steps.sort(key=lambda step: step.out in made)
 
 
 def _hasten_reductions(b: Builder) -> None:
