@@ -148,8 +148,11 @@ class CompiledTiles(CFunction):
 
     @property
     def _multiplies(self) -> bool:
-        """Is one of the steps BLAS's?"""
-        return any(step.kind in CALLS for step in self.steps)
+        """Is one of the steps BLAS's? Functions of rows are not, but of all pairs of them."""
+        return any(
+            step.kind in CALLS and (step.kind != "kernel" or step.params[0].meaning.pairs)
+            for step in self.steps
+        )
 
     def _cut(self) -> Cut | None:
         """The rows in chunks, as many as there is room for their sums."""

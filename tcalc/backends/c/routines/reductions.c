@@ -67,11 +67,15 @@ static inline void _norm2_across(const real *x, long n, long s, long m, real *ou
         #pragma omp simd
         for (long j = 0; j < m; j++)
             out[j] += x[i * s + j] * x[i * s + j];
+    int all = 1;
+    #pragma omp simd reduction(&: all)
     for (long j = 0; j < m; j++) {
         out[j] = F(sqrt)(out[j]);
+        all &= (out[j] > (real)SMALLEST) & (out[j] < (real)INFINITY);
+    }
+    for (long j = 0; !all && j < m; j++)
         if (!(out[j] > SMALLEST && isfinite(out[j])))
             out[j] = _scaled_norm2(x + j, n, s);
-    }
 }
 
 static inline real _prod(const real *x, long n) {
