@@ -259,17 +259,25 @@ class Key(tuple):
     def __hash__(self):
         return 1
 
-class Table(type(nodes._table)):
-    def get(self, key, default=None):
-        return super().get(Key(key), default)
+class Rows(dict):
+    def get(self, key):
+        return super().get(Key(key))
 
-    def setdefault(self, key, default=None):
-        return super().setdefault(Key(key), default)
+    def setdefault(self, key, value):
+        return super().setdefault(Key(key), value)
 
-old, nodes._table = nodes._table, Table()
-for key, node in old.items():
-    nodes._table.setdefault(key, node)
-assert len({hash(key) for key in nodes._table}) == 1 < len(nodes._table)
+    def __setitem__(self, key, value):
+        super().__setitem__(Key(key), value)
+
+    def __delitem__(self, key):
+        super().__delitem__(Key(key))
+
+table = nodes._table
+old, table.rows = table.rows, Rows()
+table.find = table.rows.get
+for key, held in old.items():
+    table.put(key, held())
+assert len({hash(key) for key in table.rows}) == 1 < len(table.rows)
 """
 
 

@@ -15,11 +15,13 @@ from typing import Any
 import numpy as np
 
 from ..support.limits import spend
+from ..support.records import NamedTuple
 from .extents import Shape
 from .nodes import Const, Expr, Labels, Permutation, Var
 from .properties import subspace
 
 MAX_LEAVES = 64
+MAX_KNOWN = 4096
 MAX_GROUP = 120
 #: Rows from which a matrix of numbers is one of a diagonal, or symmetric, by its entries: with
 #: fewer it may be so by chance, beside others of its kind that are not.
@@ -81,31 +83,72 @@ def is_mirrored(array: np.ndarray, i: int, j: int) -> bool:
     return np.array_equal(array[first], turned[first]) and np.array_equal(array, turned)
 
 
-class CanonicalLabelling:
-    """The canonical labelling of one contraction: operands, their labels, which labels are free.
+class Pattern(NamedTuple):
+    """What the canonical labelling of a contraction depends on.
+
+    Attributes
+    ----------
+    ranks : tuple of int
+        Of the operands in their order.
+    words : tuple of tuple of int
+        The labels of each.
+    colours : tuple of int
+        Of every label to begin with, by whether it is summed, and its extent.
+    symmetries : tuple of tuple of tuple of int
+        Permutations of the axes of each operand.
+    """
+
+    ranks: tuple[int, ...]
+    words: tuple[Labels, ...]
+    colours: tuple[int, ...]
+    symmetries: tuple[tuple[Permutation, ...], ...]
+
+
+#: By pattern, what was found, and the steps that this took: most are a few products of matrices.
+_known: dict[Pattern, tuple[tuple[Colours, list[Colours]], int]] = {}
+
+
+def canonical_labelling(
+    ops: Sequence[Expr],
+    words: Sequence[Labels],
+    is_free: Sequence[bool],
+    extents: Shape,
+    symmetries: Sequence[tuple[Permutation, ...]],
+) -> tuple[Colours, list[Colours]]:
+    """The position of each label, and other labellings with the same certificate.
+
+    What is known already takes as many steps of a budget as it took to find.
+    """
+    ranks = {order: k for k, order in enumerate(sorted({op.order for op in ops}))}
+    colours = _ranked([(not free, str(e)) for free, e in zip(is_free, extents, strict=True)])
+    pattern = Pattern(
+        tuple([ranks[op.order] for op in ops]), tuple(words), tuple(colours), tuple(symmetries)
+    )
+    if (known := _known.get(pattern)) is not None:
+        found, steps = known
+        spend("steps", steps)
+        return found
+    labelling = _CanonicalLabelling(pattern)
+    found = labelling.canonical()
+    if len(_known) >= MAX_KNOWN:
+        _known.clear()
+    _known[pattern] = found, labelling.steps
+    return found
+
+
+class _CanonicalLabelling:
+    """The canonical labelling of one contraction, by its pattern.
 
     The method is that of canonical graph labelling: refine an equitable partition, individualise a
     label of the smallest tie, and compare the certificates at the leaves (McKay 1981).
     """
 
-    def __init__(
-        self,
-        ops: Sequence[Expr],
-        labels: Sequence[Labels],
-        n_labels: int,
-        is_free: Sequence[bool],
-        extents: Shape,
-        symmetries: Sequence[tuple[Permutation, ...]],
-    ) -> None:
-        ranks = {order: k for k, order in enumerate(sorted({op.order for op in ops}))}
-        self.ranks = [ranks[op.order] for op in ops]
-        self.labels = labels
-        self.symmetries = symmetries
-        self.n_labels = n_labels
-        self.start = _ranked([(not o, str(e)) for o, e in zip(is_free, extents, strict=True)])
-        orbits = [_orbits(len(labels[k]), symmetries[k]) for k in range(len(ops))]
-        self.places: list[list[tuple[int, int]]] = [[] for _ in range(n_labels)]
-        for k, word in enumerate(labels):
+    def __init__(self, pattern: Pattern) -> None:
+        self.ranks, self.labels, colours, self.symmetries = pattern
+        self.start, self.n_labels, self.steps = list(colours), len(colours), 0
+        orbits = [_orbits(len(w), sym) for w, sym in zip(self.labels, self.symmetries, strict=True)]
+        self.places: list[list[tuple[int, int]]] = [[] for _ in colours]
+        for k, word in enumerate(self.labels):
             for axis, label in enumerate(word):
                 self.places[label].append((k, orbits[k][axis]))
 
@@ -113,7 +156,9 @@ class CanonicalLabelling:
         """Split colours by the places of their labels until nothing changes (at least once)."""
         classes = 0
         while classes < len(set(colours)):
-            spend("steps", 2 * len(self.labels) + 2 * self.n_labels)
+            steps = 2 * len(self.labels) + 2 * self.n_labels
+            self.steps += steps
+            spend("steps", steps)
             classes = len(set(colours))
             words = [
                 (self.ranks[k], least(tuple([colours[i] for i in word]), self.symmetries[k]))
@@ -136,7 +181,7 @@ class CanonicalLabelling:
         )
 
     def canonical(self) -> tuple[Colours, list[Colours]]:
-        """The position of each label, and other labellings with the same certificate."""
+        """See `canonical_labelling`."""
         best: list[tuple[int, Labels]] | None = None
         found: list[Colours] = []
         stack = [self.refine(self.start)]

@@ -15,8 +15,6 @@ Nodes are immutable, and only `intern` makes them: equal ones are one object, so
 
 from __future__ import annotations
 
-import threading
-import weakref
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -26,6 +24,7 @@ import numpy as np
 from ..support.digests import blake2b
 from ..support.errors import ShapeError
 from ..support.limits import spend
+from ..support.weak_table import WeakTable
 from .arraylike import ArrayMethods
 from .declarations import declare, meeting
 from .extents import Coef, Shape, extent_names, show_shape
@@ -254,8 +253,7 @@ NODE_KINDS = tuple(_FIELDS)
 #: Steps that an operand takes, of nodes with more than a few.
 OPERAND, FEW = 6, 4
 _RANK = {kind: rank for rank, kind in enumerate(_FIELDS)}
-_table: weakref.WeakValueDictionary[Any, Expr] = weakref.WeakValueDictionary()
-_lock = threading.Lock()
+_table: WeakTable[Expr] = WeakTable()
 #: What is found out about nodes later.
 _UNKNOWN: dict[str, Any] = {
     "_antisymmetries": (), "_below": 0, "_form": False, "_settled": 0, "_signs": 0,
@@ -274,7 +272,8 @@ def intern(kind: type[Expr], meta: tuple[Any, ...], args: tuple[Expr, ...] = ())
     if len(args) > FEW:
         spend("steps", OPERAND * len(args))
     key: Any = (kind, _exact(kind, meta), tuple(map(id, args)))
-    if (node := _table.get(key)) is not None:
+    found = _table.find(key)
+    if found is not None and (node := found()) is not None:
         return node
     if len(args) > 1 and kind is not Derivative:
         check_declarations(args)
@@ -282,8 +281,7 @@ def intern(kind: type[Expr], meta: tuple[Any, ...], args: tuple[Expr, ...] = ())
     values = (*_given(kind, meta, args), *_UNKNOWN.values(), args, _order(kind, key[1], meta, args))
     for put, value in zip(_SETTERS[kind], values, strict=True):
         put(node, value)
-    with _lock:
-        node = _table.setdefault(key, node)
+    node = _table.put(key, node)
     if kind is Var:
         declare(meta[0], node)
     return node
@@ -326,12 +324,13 @@ def _order(
     kind: type[Expr], exact: Any, meta: tuple[Any, ...], args: tuple[Expr, ...]
 ) -> tuple[int, str, bytes]:
     """Structural sort key: kind, then the first variable inside, then a digest of everything."""
-    state = blake2b(kind.__name__.encode(), digest_size=16)
-    if kind is Const:
-        state.update(repr(meta[:2]).encode())
-        state.update(meta[2])
+    if kind is Einsum:
+        state = _begun(exact).copy()
     else:
-        state.update(_labels_spelled(exact) if kind is Einsum else repr(exact).encode())
+        state = blake2b(kind.__name__.encode(), digest_size=16)
+        state.update(repr(meta[:2] if kind is Const else exact).encode())
+        if kind is Const:
+            state.update(meta[2])
     lead = meta[0] if kind is Var else "~"
     for arg in args:
         _, first, digest = arg.order
@@ -342,9 +341,9 @@ def _order(
 
 
 @lru_cache(maxsize=4096)
-def _labels_spelled(exact: Any) -> bytes:
-    """The text of a product's key, which few patterns of labels share."""
-    return repr(exact).encode()
+def _begun(exact: Any) -> Any:
+    """The digest of a product's labels, of which there are few patterns, without operands."""
+    return blake2b(Einsum.__name__.encode() + repr(exact).encode(), digest_size=16)
 
 
 def postorder(roots: Iterable[Expr], stop: Callable[[Expr], bool] | None = None) -> list[Expr]:

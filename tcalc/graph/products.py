@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from .canonical import CanonicalLabelling, axis_symmetries, closure, leaf_symmetries, least
+from .canonical import axis_symmetries, canonical_labelling, closure, leaf_symmetries, least
 from .extents import ONE, Coef, Extent, Shape, number
 from .factors import Factors, LabelledExpr, components, factors_of, inlined, selects
 from .nodes import Apply, Const, Einsum, Expr, Labels, Part, Permutation, Var, intern
@@ -111,9 +111,7 @@ def contraction(
     is_free = [label in outer for label in names]
     sizes = tuple([extents[label] for label in names])
     symmetric = operand_symmetries(ops, words)
-    position, others = CanonicalLabelling(
-        ops, words, len(names), is_free, sizes, symmetric
-    ).canonical()
+    position, others = canonical_labelling(ops, words, is_free, sizes, symmetric)
     free = sorted([k for k, o in enumerate(is_free) if o], key=lambda k: position[k])
     summed = sorted([k for k, o in enumerate(is_free) if not o], key=lambda k: position[k])
     final = {k: place for place, k in enumerate(free + summed)}
