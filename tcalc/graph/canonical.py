@@ -146,11 +146,11 @@ class _CanonicalLabelling:
     def __init__(self, pattern: Pattern) -> None:
         self.ranks, self.labels, colours, self.symmetries = pattern
         self.start, self.n_labels, self.steps = list(colours), len(colours), 0
-        orbits = [_orbits(len(w), sym) for w, sym in zip(self.labels, self.symmetries, strict=True)]
+        places = [orbits(len(w), sym) for w, sym in zip(self.labels, self.symmetries, strict=True)]
         self.places: list[list[tuple[int, int]]] = [[] for _ in colours]
         for k, word in enumerate(self.labels):
             for axis, label in enumerate(word):
-                self.places[label].append((k, orbits[k][axis]))
+                self.places[label].append((k, places[k][axis]))
 
     def refine(self, colours: Colours) -> Colours:
         """Split colours by the places of their labels until nothing changes (at least once)."""
@@ -217,7 +217,10 @@ def _smallest_tie(colours: Colours) -> list[int]:
     return classes[min(ties)[1]] if ties else []
 
 
-def _orbits(ndim: int, symmetries: tuple[Permutation, ...]) -> list[int]:
+def orbits(ndim: int, symmetries: tuple[Permutation, ...]) -> Sequence[int]:
+    """For every axis the first one that symmetries put in its place."""
+    if not symmetries:
+        return range(ndim)
     return [min([axis, *[perm[axis] for perm in symmetries]]) for axis in range(ndim)]
 
 

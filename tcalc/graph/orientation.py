@@ -6,11 +6,11 @@ An axis is known by the operands and their axes that it indexes.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import permutations
+from itertools import chain, permutations
 from typing import Any
 
 from ..support.limits import spend
-from .canonical import axis_symmetries, closure
+from .canonical import axis_symmetries, closure, orbits
 from .extents import number
 from .nodes import Add, Einsum, Expr, Permutation
 from .products import multiple, permuted, symmetries
@@ -41,10 +41,8 @@ def canonical_axes(items: Sequence[Expr], ordered: bool) -> Permutation:
     if ndim < 2 or (not viewed and (ordered or len({id(e) for e in items}) == 1)):
         return identity
     spend("steps", ndim * sum([e.ndim for e in items]) // PLACED_A_STEP)
-    profiles = [
-        tuple(sorted(p for k, e in enumerate(items) for p in _places(e, axis, k if ordered else 0)))
-        for axis in identity
-    ]
+    places = [_places(e, k if ordered else 0) for k, e in enumerate(items)]
+    profiles = [tuple(sorted(chain.from_iterable(own))) for own in zip(*places, strict=True)]
     base = sorted(identity, key=lambda axis: (profiles[axis], axis))
     best = tuple(base)
     if ndim > 5 or len({*profiles}) == ndim:
@@ -69,22 +67,16 @@ def _standing(e: Expr) -> tuple[Any, ...]:
     return tuple(sorted(e.labels)), -e.coef.value
 
 
-def _places(e: Expr, axis: int, tag: int) -> list[Any]:
-    if isinstance(e, Einsum) and not e.summed:
-        label = e.out[axis]
-        repeats = e.out.count(label)
-        found = [
-            (arg.order, tag, _orbit(arg, k), repeats)
-            for arg, word in zip(e.args, e.labels, strict=True)
-            for k, other in enumerate(word)
-            if other == label
-        ]
-        return found or [((99, "", b""), tag, -1, repeats)]
-    return [(e.order, tag, _orbit(e, axis), 1)]
-
-
-def _orbit(e: Expr, axis: int, further: tuple[Permutation, ...] = ()) -> int:
-    return min([axis, *[perm[axis] for perm in symmetries(e)], *[perm[axis] for perm in further]])
+def _places(e: Expr, tag: int) -> list[list[Any]]:
+    """For every axis, where it stands in operands, up to their symmetries."""
+    if not isinstance(e, Einsum) or e.summed:
+        return [[(e.order, tag, k, 1)] for k in orbits(e.ndim, symmetries(e))]
+    found: dict[int, list[Any]] = {label: [] for label in e.out}
+    repeats = {label: e.out.count(label) for label in found}
+    for arg, word in zip(e.args, e.labels, strict=True):
+        for label, k in zip(word, orbits(arg.ndim, symmetries(arg)), strict=True):
+            found[label].append((arg.order, tag, k, repeats[label]))
+    return [found[label] or [((99, "", b""), tag, -1, repeats[label])] for label in e.out]
 
 
 # --- symmetries of sums ---------------------------------------------------------------------------
@@ -96,10 +88,11 @@ def sum_symmetries(e: Add) -> tuple[tuple[Permutation, ...], tuple[Permutation, 
     Candidates keep which axes of which operands each axis is, as few permutations do.
     """
     spend("steps", e.ndim**2 * len(e.args) // PLACED_A_STEP)
-    places = [sorted([p for t in e.args for p in _stands(t, axis)]) for axis in range(e.ndim)]
-    candidates = [
-        perm for perm in axis_symmetries(e.shape) if [places[axis] for axis in perm] == places
-    ]
+    candidates = axis_symmetries(e.shape)
+    if candidates:
+        stands = zip(*map(_stands, e.args), strict=True)
+        places = [sorted(chain.from_iterable(own)) for own in stands]
+        candidates = [perm for perm in candidates if [places[axis] for axis in perm] == places]
     if not candidates:
         return (), ()
     # all are held while ids are compared: the id of a collected node may be reused
@@ -119,14 +112,16 @@ def _equal_terms(some: Sequence[Expr], others: Sequence[Expr]) -> bool:
     return set(map(id, some)) == set(map(id, others))
 
 
-def _stands(e: Expr, axis: int) -> list[Any]:
-    """Where an axis stands in the operands, up to their symmetries and antisymmetries."""
+def _stands(e: Expr) -> list[list[Any]]:
+    """For every axis, where it stands in operands, up to their symmetries and antisymmetries."""
+
+    def turned(op: Expr) -> Sequence[int]:
+        return orbits(op.ndim, (*symmetries(op), *op._antisymmetries))
+
     if not isinstance(e, Einsum) or e.summed:
-        return [(e.order, _orbit(e, axis, e._antisymmetries))]
-    label = e.out[axis]
-    return [
-        (arg.order, _orbit(arg, k, arg._antisymmetries))
-        for arg, word in zip(e.args, e.labels, strict=True)
-        for k, other in enumerate(word)
-        if other == label
-    ]
+        return [[(e.order, k)] for k in turned(e)]
+    found: dict[int, list[Any]] = {label: [] for label in e.out}
+    for arg, word in zip(e.args, e.labels, strict=True):
+        for label, k in zip(word, turned(arg), strict=True):
+            found[label].append((arg.order, k))
+    return [found[label] for label in e.out]

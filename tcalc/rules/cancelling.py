@@ -36,8 +36,12 @@ class Term(NamedTuple):
     """A term as a product of factors at axes; nodes are unique, so factors are compared as such."""
 
     whole: Expr
-    factors: Counter[Place]
+    places: list[Place]
     coef: Coef
+
+    @property
+    def factors(self) -> Counter[Place]:
+        return Counter(self.places)
 
     def without(self, common: Counter[Place]) -> Expr:
         """The term without these factors, broadcast along all of its axes."""
@@ -53,7 +57,7 @@ def _product(factors: Iterable[Place], like: Expr, coef: Coef = ONE) -> Expr:
 def _term(e: Expr) -> Term:
     atoms, out, _, coef = atoms_of(e)
     places = [(op, tuple([out.index(k) for k in word])) for op, word in atoms]
-    return Term(e, Counter(places), coef)
+    return Term(e, places, coef)
 
 
 def _has_sum(e: Expr) -> bool:
@@ -68,13 +72,15 @@ def _merged(e: Expr) -> Expr | None:
     if len(e.args) > MAX_TERMS or not any(map(_has_sum, e.args)) or any(map(embeds, e.args)):
         return None
     terms = list(map(_term, e.args))
-    with_sums = [term for term in terms if any(isinstance(op, Add) for op, _ in term.factors)]
-    spend("steps", len(with_sums) * sum([len(term.factors) for term in terms]) // COMPARED)
-    for one, other in product(with_sums, terms):
-        if len(one.factors.keys() - other.factors.keys()) > 1:
+    with_sums = [k for k, t in enumerate(terms) if any(isinstance(op, Add) for op, _ in t.places)]
+    different = [set(term.places) for term in terms]
+    spend("steps", len(with_sums) * sum(map(len, different)) // COMPARED)
+    for k, j in product(with_sums, range(len(terms))):
+        if k == j or len(different[k] - different[j]) > 1:
             continue
+        one, other = terms[k], terms[j]
         apart = one.factors - other.factors
-        if one is not other and apart.total() == 1 and isinstance(next(iter(apart))[0], Add):
+        if apart.total() == 1 and isinstance(next(iter(apart))[0], Add):
             found = _under(one.factors - apart, one, other)
             if found is not None:
                 rest = [term.whole for term in terms if term is not one and term is not other]

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field
-from functools import reduce
+from functools import lru_cache, reduce
 from inspect import signature
 from itertools import combinations, permutations
 from operator import or_
@@ -300,10 +300,8 @@ def _one_pass(roots: Sequence[Expr], counts: Counter[str], settled: dict[int, Ex
     def fire(new: Expr) -> Expr | None:
         if len(new.args) > FEW:
             spend("steps", OPERAND * len(new.args))
-        roots, below = set(map(root_of, new.args)), roots_below(new)
-        for candidate in RULES_BY_ROOT.get(root_of(new), ()):
-            if not roots.issuperset(candidate.heads) or not candidate.fits(below):
-                continue
+        looks = root_of(new), frozenset(map(root_of, new.args)), roots_below(new)
+        for candidate in _candidates(rules, *looks):
             found = candidate.try_on(new)
             if found is not None and found is not new:
                 counts[candidate.name] += 1
@@ -311,6 +309,13 @@ def _one_pass(roots: Sequence[Expr], counts: Counter[str], settled: dict[int, Ex
         return None
 
     return rewritten(roots, change, lambda node: node._settled == rules)
+
+
+@lru_cache(maxsize=1024)
+def _candidates(rules: int, root: str, heads: frozenset[str], below: int) -> Sequence[Rule]:
+    """Of so many rules those for nodes that look so: many nodes of one expression do."""
+    found = RULES_BY_ROOT.get(root, ())
+    return [rule for rule in found if heads.issuperset(rule.heads) and rule.fits(below)]
 
 
 def substitute(e: Expr, values: dict[Var, Expr]) -> Expr:
