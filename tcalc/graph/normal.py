@@ -40,6 +40,7 @@ from .sums import (
     lone_factors,
     low_order,
     most_shared,
+    outer_factors,
     selections_of,
     shifts,
     structured,
@@ -206,12 +207,13 @@ def sum_as_given(terms: Sequence[Expr]) -> Expr:
 def _flatten_sums(items: list[Expr]) -> list[Expr]:
     """Flatten terms that are sums, where they carry unit tensors, are broadcast or share terms."""
     parts = [split_coef(t)[1] for t in items]  # held while their ids are compared
-    present = set(map(id, parts))
+    present, looks = set(map(id, parts)), set(map(_atoms_inside, parts))
     units = any(map(embeds, items))
     flat: list[Expr] = []
     room = MAX_OPEN_TERMS - len(items)
     for t in items:
-        inner = terms_of(t)
+        total = _sum_inside(t)
+        inner: Sequence[Expr] = () if total is None else total.args
         if (
             len(inner) > 1
             and len(inner) - 1 <= room
@@ -220,25 +222,42 @@ def _flatten_sums(items: list[Expr]) -> list[Expr]:
                 or all(map(shifts, inner))
                 or absent_axes(t)
                 or (units and all(map(low_order, inner)))
-                or any(id(split_coef(i)[1]) in present for i in inner)
+                or (
+                    not looks.isdisjoint(map(_atoms_inside, inner))
+                    and any(id(split_coef(i)[1]) in present for i in terms_of(t))
+                )
             )
         ):
             room -= len(inner) - 1
-            flat.extend(inner)
+            flat.extend(terms_of(t))
         else:
             flat.append(t)
     return flat
 
 
-def terms_of(e: Expr) -> list[Expr]:
-    """The terms of a sum, also of a scaled, permuted or broadcast one."""
+def _atoms_inside(e: Expr) -> frozenset[int]:
+    """Ids of the atoms of an outer product, which are those of its multiples and views too."""
+    return frozenset(map(id, outer_factors(e)))
+
+
+def _sum_inside(e: Expr) -> Add | None:
+    """The sum that e is, or of which it is a multiple, a permutation or a broadcast."""
     if isinstance(e, Add):
-        return list(e.args)
+        return e
     inner = e.args[0] if isinstance(e, Einsum) and len(e.args) == 1 else None
     if not isinstance(e, Einsum) or not isinstance(inner, Add):
+        return None
+    return None if e.summed or len(set(e.labels[0])) < inner.ndim or embeds(e) else inner
+
+
+def terms_of(e: Expr) -> list[Expr]:
+    """The terms of a sum, also of a scaled, permuted or broadcast one."""
+    inner = _sum_inside(e)
+    if inner is None:
         return [e]
-    if e.summed or len(set(e.labels[0])) < inner.ndim or embeds(e):
-        return [e]
+    if inner is e:
+        return list(inner.args)
+    assert isinstance(e, Einsum)
     return distribute(e, {0: inner.args})
 
 
