@@ -188,11 +188,14 @@ def _to_integers(array: Array, name: str) -> Array:
     return array.astype(np.intp)
 
 
-def array_entry(value: Any, declared: Declared) -> tuple[Array, Any]:
-    """An argument as an array, and what programs are told apart by."""
-    array = to_array(value, declared)
+def array_entry(value: Any, declared: Declared, exact: bool = False) -> tuple[Array, Any]:
+    """An argument as an array, and what programs are told apart by: of sparse ones about how many
+    entries they have, or exactly.
+    """
+    array: Any = to_array(value, declared)
     if is_sparse(array):
-        return array, (array.shape, array.dtype.char, held_entries(array))
+        count = (array.nnz,) if exact else ()
+        return array, (array.shape, array.dtype.char, held_entries(array), *count)
     if on_device(array):
         return array, (array.shape, "device", array.dtype.char)
     if declared.extent and not array.ndim:

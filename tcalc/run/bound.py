@@ -46,6 +46,8 @@ class Bound:
     presumes : bool
         Whether its plan presumes what factorisations in it find out: where they fail, `otherwise`
         runs, which presumes nothing.
+    parts : sequence of (int, str)
+        Further arguments: of which of the arguments that are sparse, and what of its entries.
     """
 
     def __init__(
@@ -57,11 +59,12 @@ class Bound:
         patience: float | None = None,
         known: Known | None = None,
         presumes: bool = False,
+        parts: Sequence[tuple[int, str]] = (),
     ) -> None:
         self.program, self.take, self.dtype, self.held = program, take, dtype, held
         self.patience, self.known = patience, known or {}
         self._since = _ended
-        self.presumes = presumes
+        self.presumes, self.parts = presumes, parts
         self.otherwise: Bound | None = None
         self._right, self._wrong = False, 0
         self._calls = self._entries = 0
@@ -72,7 +75,7 @@ class Bound:
         Who calls once needs none, nor the memory that it keeps.
         """
         self._calls += 1
-        if self._calls < 2:
+        if self._calls < 2 or self.parts:
             return None
         makes = self.program.entries
         inputs = [*given, *[Given("", a) for a in self.held]]
@@ -96,6 +99,7 @@ class Bound:
                 results = self.program(arrays + self.held)
             else:
                 given = [in_dtype(a, self.dtype) for a in arrays] + self.held
+                given += [_entries_of(given[k], part) for k, part in self.parts]
                 results = self.program([given[k] for k in self.take])
         except MemoryError as error:
             raise MemoryLimitError(f"the memory of this process is used up: {error}") from error
@@ -113,3 +117,15 @@ class Bound:
 def in_dtype(a: Array, dtype: np.dtype[Any]) -> Array:
     """Floats in this dtype; integers as they are."""
     return a.astype(dtype, copy=False) if a.dtype.kind == "f" else a
+
+
+def _entries_of(matrix: Any, part: str) -> Array:
+    """The numbers of all entries of a matrix in compressed rows, their rows or columns, or its
+    diagonal.
+    """
+    if part in ("data", "diagonal"):
+        numbers: Array = matrix.data if part == "data" else matrix.diagonal()
+        return numbers
+    if part == "column":
+        return np.asarray(matrix.indices, np.intp)
+    return np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))

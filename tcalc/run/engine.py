@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from ..graph.nodes import Const, Derivative, Expr, dimensions, postorder, variab
 from ..graph.subspaces import projected
 from ..graph.variables import checked_extent
 from ..plan.failures import StepError, explained
+from ..plan.lowering.by_entries import by_entries, part_of
 from ..plan.lowering.memo import Known
 from ..plan.steps import Plan
 from ..support.arrays import Array
@@ -84,6 +86,8 @@ class Engine:
         self.unread: dict[str, Any] = {}
         self.given = self.needed
         self.plans = Plans(backend, limit, lent, ordered, read)
+        #: Are plans for sparse data of as many entries as those have, rather than about as many?
+        self.by_entries = False
         self.programs: dict[Any, Bound] = {}
         #: Of calls that need nothing of Python, the last ones that were made first.
         self.entries: list[Entry] = []
@@ -133,7 +137,7 @@ class Engine:
             elif value is None:
                 return self.run(roots, self._renamed(values, declared))
             else:
-                value, entry = array_entry(value, declared)
+                value, entry = array_entry(value, declared, self.by_entries)
                 key.append(entry)
             arrays.append(value)
         if self.held:
@@ -272,20 +276,55 @@ class Engine:
             found = self.plans.chosen(roots, dims.sizes, known) if not sparse else None
             values = list(map(value_of, roots)) if found is None else found
             dims.require(dimensions(values), self.variables, unused)
-            plan, presumes = self.plans.best(
-                roots, values, dims.sizes, known, dtype.itemsize, sparse=sparse, presuming=presuming
-            )
+            planned = partial(
+                self.plans.best, roots, sizes=dims.sizes, known=known, itemsize=dtype.itemsize,
+                sparse=sparse, presuming=presuming,
+            )  # fmt: skip
+            if sparse:
+                plan, presumes = self._by_entries(values, planned, key, arrays)
+            else:
+                plan, presumes = planned(values)
             self.plans.check_fits(plan)
         program = bind(plan, dtype)
         place = {d.name: k for k, d in enumerate(self.needed)}
+        parts = [name for name in plan.inputs if name not in place]
+        place |= {name: len(arrays) + k for k, name in enumerate(parts)}
         take: list[int] | None = [place[name] for name in plan.inputs]
         kinds = {a.dtype for d, a in zip(self.needed, arrays, strict=True) if not d.integer}
         if kinds <= {dtype} and take == list(range(len(arrays))):
             take = None
         held = [in_dtype(a, dtype) for a in self.held]
-        return Bound(
-            program, take, dtype, held, patience, {} if patience is None else known, presumes
-        )
+        known = {} if patience is None else known
+        read = [(place[name], part) for name, part in map(part_of, parts)]
+        return Bound(program, take, dtype, held, patience, known, presumes, read)
+
+    def _by_entries(
+        self,
+        values: Roots,
+        planned: Callable[[Roots], tuple[Plan, bool]],
+        key: list[Any],
+        arrays: list[Array],
+    ) -> tuple[Plan, bool]:
+        """The plan with entries of sparse data where products need these; the key says how many.
+
+        Where some order of products does not go with a matrix, all of them go by entries.
+        """
+        sparse: dict[int, Any] = {k: a for k, a in enumerate(arrays) if is_sparse(a)}
+        counts = {self.needed[k].name: a.nnz for k, a in sparse.items()}
+        large = {d.shape for name, d in self.variables.items() if name not in counts}
+        found = by_entries(values, counts, large)
+        try:
+            plan = planned(found)
+        except TypeError:
+            every = by_entries(values, counts, large, everywhere=True)
+            if all(a is b for a, b in zip(found, every, strict=True)):
+                raise
+            found, plan = every, planned(every)
+        if any(a is not b for a, b in zip(values, found, strict=True)) and not self.by_entries:
+            self.by_entries = True
+            for k in [k for k in sparse if k < len(self.given)]:
+                key[k] = (*key[k], sparse[k].nnz)
+        return plan
 
     def _explained(self, error: StepError, roots: Roots, values: Values) -> LinAlgError:
         """The error with the expression that it is about."""
