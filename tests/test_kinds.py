@@ -366,3 +366,12 @@ def test_tiles_of_a_step_are_steps_on_tiles(kind: str) -> None:
             with np.errstate(all="ignore"):
                 agree(by_tiles(made, found, 2), made)
     assert done
+
+
+def test_weights_of_few_long_rows_are_read_by_tiles_of_columns() -> None:
+    """However they lie, where few are wide; otherwise only where they are transposed."""
+    wide, square, weighted = (4, 500), (400, 500), KINDS["weighted"].tiles
+    assert weighted is not None
+    for shape, turned, found in ((wide, False, True), (square, False, False), (square, True, True)):
+        step = StepAccess((shape[0], 3), (shape, (500, 3), (500,)), (), (turned,) * 3, Machine())
+        assert (weighted(step) is not None) is found

@@ -294,3 +294,18 @@ def test_each_of_the_four_is_numpys(name: str, batch: tuple[int, ...]) -> None:
             steps = differences(lambda a, f=before: f(A=a), data, 1e-3)
             found = tc.jacobian(before, A)(A=data)
             np.testing.assert_allclose(found, steps, 1e-7, 1e-7 * abs(steps).max())
+
+
+def test_logarithms_of_a_diagonal_times_others_stay() -> None:
+    """Of the diagonal of a factor alone, or of a number's multiple, they are half a logdet."""
+    S, T = (tc.var(k, ("n", "n"), positive_definite=True) for k in "ST")
+    v = tc.var("v", "n")
+    one, other = (tc.diag(tc.linalg.cholesky(a)) for a in (S, T))
+    A = np.random.default_rng(0).standard_normal((4, 4))
+    data = {"S": A @ A.T + np.eye(4), "T": A.T @ A + 2 * np.eye(4), "v": np.arange(1.0, 5)}
+    for e, kept in ((one * v, True), (one * other, True), (2 * one, False)):
+        root = tc.sum(tc.log(e))
+        found = tc.simplify(root)
+        assert ("logdet" in str(found)) is not kept
+        given = {k: data[k] for k in root.variables}
+        np.testing.assert_allclose(found(**given), root(**given), rtol=1e-13)

@@ -240,7 +240,7 @@ def matrices_last(e: Expr, size: Size) -> Labels:
     So matrices stand last, which are multiplied where they stand.
     """
     absent = [absent_axes(term) for term in e.args]
-    if not isinstance(e, Add) or e.ndim < 3 or not all(absent):
+    if not isinstance(e, Add) or not all(absent):
         return ()
     some = set().union(*absent)
     common = [axis for axis in range(e.ndim) if axis not in some]

@@ -38,7 +38,7 @@ def canonical_axes(items: Sequence[Expr], ordered: bool) -> Permutation:
     ndim = items[0].ndim
     identity = tuple(range(ndim))
     viewed = any(isinstance(e, Einsum) and not e.summed for e in items)
-    if ndim < 2 or (not viewed and (ordered or len({id(e) for e in items}) == 1)):
+    if ndim < 2 or not viewed:
         return identity
     spend("steps", ndim * sum([e.ndim for e in items]) // PLACED_A_STEP)
     places = [_places(e, k if ordered else 0) for k, e in enumerate(items)]
