@@ -110,3 +110,17 @@ def test_what_is_a_minimum_does_not_depend_on_units(scale: float) -> None:
         assert found.success, found.message
         np.testing.assert_allclose(found.x["x"], np.log(2), rtol=1e-4)
     assert not tc.newton(scale * tc.sum(x), {"x": np.array([5.0, -3.0])}).success
+
+
+def test_what_is_not_finite_is_said() -> None:
+    """Infinite curvature upwards tells nothing of a minimum; data that are no numbers are named."""
+    found = tc.newton(tc.sum(tc.abs(x) ** 1.5), {"x": np.zeros(3)})
+    assert not found.success
+    assert "the Hessian is not finite" in found.message
+    off = tc.sum((x - w) ** 2)
+    with pytest.raises(ValueError, match="nan at the start, as w holds nan or inf"):
+        tc.newton(off, {"x": np.zeros(2)}, data={"w": [1.0, float("nan")]})
+    with pytest.raises(ValueError, match="nan at the start, as w and x hold nan or inf"):
+        tc.newton(off, {x: [np.nan, 1.0]}, data={w: np.array([1.0, np.nan])})
+    with pytest.raises(ValueError, match=r"nan at the start$"), np.errstate(invalid="ignore"):
+        tc.newton(tc.sum(tc.log(x)), {"x": [1.0, -1.0]})

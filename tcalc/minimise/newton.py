@@ -20,7 +20,7 @@ from ..run.compile import compile
 from ..support.arrays import Array
 from ..support.errors import DeclarationError
 from ..support.given import no_expression
-from ..support.namespaces import on_host
+from ..support.namespaces import is_sparse, on_host
 from ..support.progress import Progress
 from .scipy_objective import Unknowns, check_options
 
@@ -46,6 +46,7 @@ NOISY_VALUES, NOISY_ORDERS = 7, (4, 5, 6)
 CONVERGED = "the gradient vanishes"
 ROUNDED = "no step gains more than the rounding errors of the objective"
 INDEFINITE = "a stationary point that is no minimum: the objective falls from there"
+UNTOLD = "a stationary point where the Hessian is not finite: it may be a minimum, or not"
 RECEDING = "the gradient vanishes, but steps do not get shorter: there is no minimum near"
 UNBOUNDED = "the objective is unbounded below"
 LOST = "no direction of descent: the Hessian or the gradient is not finite"
@@ -169,6 +170,9 @@ class _NewtonSearch:
         if not short and length > SHORTER * before:
             return RECEDING
         if short or last:
+            diagonal = [on_host(part) for part in self.tuple(self.hess.diagonal())]
+            if not np.isfinite(_largest(diagonal)) and not any((d < 0).any() for d in diagonal):
+                return UNTOLD
             lowest = self.is_minimum() and not (step and self.falls_beyond(step))
             return CONVERGED if lowest else INDEFINITE
         return ""
@@ -224,6 +228,19 @@ class _NewtonSearch:
 def _largest(arrays: Iterable[Array]) -> float:
     """The largest entry of some arrays in absolute value."""
     return max([float(np.abs(on_host(a)).max(initial=0)) for a in arrays])
+
+
+def _not_finite(values: Mapping[str, Any]) -> str:
+    """Which of these arrays hold what is no number, as an error goes on."""
+    names = []
+    for name, value in values.items():
+        array = on_host(value)
+        kind = getattr(array, "dtype", np.asarray(array).dtype).kind
+        held = array.data if is_sparse(array) else np.asarray(array)
+        if kind == "f" and not np.isfinite(held).all():
+            names.append(name)
+    verb = "hold" if len(names) > 1 else "holds"
+    return f", as {' and '.join(names)} {verb} nan or inf" if names else ""
 
 
 def _float_dtype(value: Any) -> Any:
@@ -294,7 +311,8 @@ def newton(
     with Progress("newton", library=True) as progress:
         search = _NewtonSearch(f, begin, data, options)
         if not np.isfinite(search.fun):
-            raise ValueError(f"newton: the objective is {search.fun} at the start")
+            found = _not_finite({**by_name(data or {}, "the data"), **begin})
+            raise ValueError(f"newton: the objective is {search.fun} at the start{found}")
         try:
             while not done:
                 done = _advance(search, tolerance, steps >= max_steps)
