@@ -170,9 +170,8 @@ class _NewtonSearch:
         if not short and length > SHORTER * before:
             return RECEDING
         if short or last:
-            diagonal = [on_host(part) for part in self.tuple(self.hess.diagonal())]
-            if not np.isfinite(_largest(diagonal)) and not any((d < 0).any() for d in diagonal):
-                return UNTOLD
+            if not np.isfinite(_largest(self.tuple(self.hess.diagonal()))):
+                return INDEFINITE if self.falls_nearby() else UNTOLD
             lowest = self.is_minimum() and not (step and self.falls_beyond(step))
             return CONVERGED if lowest else INDEFINITE
         return ""
@@ -182,6 +181,12 @@ class _NewtonSearch:
         points = [[x + k * p for x, p in zip(self.x, step, strict=True)] for k in BEYOND]
         gain = self.fun - min([self.evaluate_or_inf(point)[0] for point in points])
         return gain > 0 and not self.is_noise(gain, step)
+
+    def falls_nearby(self) -> bool:
+        """Is the objective less a little to either side, as it may be without a finite Hessian?"""
+        near = self.eps**0.5 * (1 + _largest(self.x))
+        points = [[x + k * near for x in self.x] for k in (1, -1)]
+        return min([self.evaluate_or_inf(point)[0] for point in points]) < self.fun
 
     def is_rounded(self, step: tuple[Array, ...], along: float) -> bool:
         """Is what a step could gain, or many of them, lost in the rounding of the objective?"""
