@@ -11,6 +11,7 @@ import scipy.sparse
 
 import tcalc as tc
 from tcalc.support.namespaces import on_device, on_host
+from tests import test_sparse_entries
 from tests.cupy_device import DEVICE
 from tests.cupy_stand_in import has_device
 from tests.test_sparse_data import DENSE, EXPRESSIONS, FORMATS, LOSS, M, N, X, empty, sparse, w
@@ -37,6 +38,22 @@ def test_matrices_of_the_device_are_taken(name: str, form: str) -> None:
     found = tc.compile(e, backend="cupy")(there(DENSE, form))
     assert on_device(found)
     np.testing.assert_allclose(on_host(found), e(DENSE), rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize("name", test_sparse_entries.VALUES)
+def test_entries_of_matrices_of_the_device_are_read_there(name: str) -> None:
+    e, data = test_sparse_entries.VALUES[name], test_sparse_entries.data(7, 5, 0.4)
+    used = {k: data[k] for k in e.variables}
+    module, cp = importlib.import_module("cupyx.scipy.sparse"), importlib.import_module("cupy")
+    for root in (e, *[tc.grad(e, k) for k in used if k in "yuvUV"]):
+        step = tc.compile(root, backend="cupy")
+        wanted = root(used)
+        for given in (used, {
+            k: module.csr_matrix(a) if scipy.sparse.issparse(a) else cp.asarray(a)
+            for k, a in used.items()
+        }):  # fmt: skip
+            found = step(given)
+            np.testing.assert_allclose(on_host(found), wanted, rtol=1e-11, atol=1e-12)
 
 
 @stand_in_only

@@ -121,11 +121,11 @@ def in_dtype(a: Array, dtype: np.dtype[Any]) -> Array:
 
 def _entries_of(matrix: Any, part: str) -> Array:
     """The numbers of all entries of a matrix in compressed rows, their rows or columns, or its
-    diagonal.
+    diagonal, where the matrix lies.
     """
     if part in ("data", "diagonal"):
         numbers: Array = matrix.data if part == "data" else matrix.diagonal()
         return numbers
-    if part == "column":
-        return np.asarray(matrix.indices, np.intp)
-    return np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+    places = matrix.tocoo(copy=False)
+    found: Array = (places.row if part == "row" else places.col).astype(np.intp, copy=False)
+    return found

@@ -320,10 +320,10 @@ class Engine:
             if all(a is b for a, b in zip(found, every, strict=True)):
                 raise
             found, plan = every, planned(every)
-        if any(a is not b for a, b in zip(values, found, strict=True)) and not self.by_entries:
+        if any(a is not b for a, b in zip(values, found, strict=True)):
             self.by_entries = True
             for k in [k for k in sparse if k < len(self.given)]:
-                key[k] = (*key[k], sparse[k].nnz)
+                _, key[k] = array_entry(sparse[k], self.given[k], exact=True)
         return plan
 
     def _explained(self, error: StepError, roots: Roots, values: Values) -> LinAlgError:
