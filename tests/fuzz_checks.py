@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_array, issparse
 
 import tcalc as tc
 from tcalc.run.backends import backend_row
@@ -177,6 +178,22 @@ def substituted(case: Case) -> Iterator[tuple[Output, Any]]:
         yield output, output.expression.subs({v: 2 * o for v, o in others.items()})(data)
 
 
+def sparse(case: Case) -> Iterator[tuple[Output, Any]]:
+    """Matrices as sparse data where they may be; what needs all of their entries is refused."""
+    data = dict(case.bind)
+    for name, v in case.variables.items():
+        if v.ndim == 2 and _real(data[name]) and not {*v.properties} - {"symmetric"}:
+            data[name] = csr_array(data[name])
+    for output in case.outputs if any(map(issparse, data.values())) else ():
+        try:
+            found = output.expression(data)
+        except TypeError as error:
+            if "is sparse, and" not in str(error):
+                raise
+        else:
+            yield output, found
+
+
 def batched(case: Case) -> Iterator[tuple[Output, Any]]:
     """Two items along a new axis of one variable: the data, and other data for what is beside."""
     for output in case.outputs:
@@ -205,6 +222,7 @@ CHECKS: dict[str, Callable[[Case], Iterator[tuple[Output, Any]]]] = {
     "float32": single,
     "pickled": pickled,
     "substituted": substituted,
+    "sparse": sparse,
     "batched": batched,
 }
 

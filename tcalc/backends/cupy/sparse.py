@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from math import prod
 from typing import Any
 
 from ...plan.kinds.kind import Params, Result
@@ -28,7 +29,7 @@ def _dot(xp: CuPy, result: Result, params: Params, matrix: Any, array: AnyArray)
     held = matrix if params[0] else matrix.T
     if not (held.nnz and array.size):
         return xp.zeros(result.shape, result.dtype)
-    columns = array if array.ndim < 3 else array.reshape(len(array), -1)
+    columns = array if array.ndim < 3 else array.reshape(len(array), prod(array.shape[1:]))
     return (held @ columns).reshape(result.shape)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ def _dot(step: Step, dtype: np.dtype[Any]) -> Run:
     def run(v: Slots) -> None:
         array = v[a]
         matrix = v[m] if axis else v[m].T
-        columns = array if array.ndim < 3 else array.reshape(len(array), -1)
+        columns = array if array.ndim < 3 else array.reshape(len(array), prod(array.shape[1:]))
         v[o] = np.asarray(matrix @ columns).reshape(shape)
 
     return run

@@ -12,6 +12,7 @@ from ...support.records import NamedTuple
 from ..builder import Builder
 from ..steps import SlotWord, Word
 from .axis_order import sized
+from .gathers import written
 from .pairwise import reduce, times
 
 
@@ -55,7 +56,7 @@ def multiplied(b: Builder, x: SlotWord, y: SlotWord, keep: set[int]) -> SlotWord
         x, y = y, x
     if y[0] in b.sparse:
         return _gram(b, x, y, keep)
-    y = b.floating(y[0]), y[1]
+    y = b.floating(written(b, y[0])), y[1]
     shared = [label for label in x[1] if label in y[1]]
     summed = [label for label in shared if label not in keep]
     own = [label for label in x[1] if label not in y[1]]
