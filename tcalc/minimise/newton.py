@@ -240,9 +240,8 @@ def _not_finite(values: Mapping[str, Any]) -> str:
     names = []
     for name, value in values.items():
         array = on_host(value)
-        kind = getattr(array, "dtype", np.asarray(array).dtype).kind
-        held = array.data if is_sparse(array) else np.asarray(array)
-        if kind == "f" and not np.isfinite(held).all():
+        held: Any = array.data if is_sparse(array) else np.asarray(array)
+        if held.dtype.kind == "f" and not np.isfinite(held).all():
             names.append(name)
     verb = "hold" if len(names) > 1 else "holds"
     return f", as {' and '.join(names)} {verb} nan or inf" if names else ""

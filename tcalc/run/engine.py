@@ -87,7 +87,7 @@ class Engine:
         self.given = self.needed
         self.plans = Plans(backend, limit, lent, ordered, read)
         #: Are plans for sparse data of as many entries as those have, rather than about as many?
-        self.by_entries = False
+        self.counts_exactly = False
         self.programs: dict[Any, Bound] = {}
         #: Of calls that need nothing of Python, the last ones that were made first.
         self.entries: list[Entry] = []
@@ -137,7 +137,7 @@ class Engine:
             elif value is None:
                 return self.run(roots, self._renamed(values, declared))
             else:
-                value, entry = array_entry(value, declared, self.by_entries)
+                value, entry = array_entry(value, declared, self.counts_exactly)
                 key.append(entry)
             arrays.append(value)
         if self.held:
@@ -315,13 +315,14 @@ class Engine:
         found = by_entries(values, counts, large)
         try:
             plan = planned(found)
-        except TypeError:
-            every = by_entries(values, counts, large, everywhere=True)
-            if all(a is b for a, b in zip(found, every, strict=True)):
-                raise
-            found, plan = every, planned(every)
+        except TypeError as error:
+            found = by_entries(values, counts, large, everywhere=True)
+            try:
+                plan = planned(found)
+            except TypeError:
+                raise error from None
         if any(a is not b for a, b in zip(values, found, strict=True)):
-            self.by_entries = True
+            self.counts_exactly = True
             for k in [k for k in sparse if k < len(self.given)]:
                 _, key[k] = array_entry(sparse[k], self.given[k], exact=True)
         return plan

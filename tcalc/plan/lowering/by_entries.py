@@ -17,7 +17,7 @@ from ...graph.nodes import Add, Apply, Const, Einsum, Expr, Labels, Var, intern,
 from ...graph.normal import add, built, distribute, einsum, terms_of
 from ...graph.products import atoms_of, is_zero, split_coef, zeros_node
 from ...graph.properties import INTEGERS
-from ...ops.choices import choice
+from ...ops.choices import choice, operands_by_entry
 from ...ops.selection import selection
 from ...support.records import NamedTuple
 
@@ -147,9 +147,10 @@ def _vanishes(e: Expr, matrix: Var) -> bool:
     """Is every entry zero whose entry in the matrix is, whatever the others are?"""
     made = {id(matrix)}
     for node in postorder([e]):
-        of_it = [k for k, arg in enumerate(node.args) if id(arg) in made]
-        if of_it:
-            if not all(_stands(node, k) for k in of_it):
+        if not made.isdisjoint(map(id, node.args)):
+            axes = tuple(range(node.ndim))
+            places = operands_by_entry(node, axes)
+            if not places or any(word != axes for arg, word in places if id(arg) in made):
                 return False
             made.add(id(node))
     nothing = zeros_node(matrix.shape)
@@ -160,13 +161,6 @@ def _vanishes(e: Expr, matrix: Var) -> bool:
 
     (found,) = rewritten([e], known)
     return is_zero(found)
-
-
-def _stands(e: Expr, k: int) -> bool:
-    """Is every entry made of the same entry of operand k, and of no other one of it?"""
-    if isinstance(e, Einsum):
-        return not e.summed and e.labels[k] == e.out and len(set(e.out)) == len(e.out)
-    return isinstance(e, Add) or (isinstance(e, Apply) and e.op.elementwise)
 
 
 def _meets(e: Einsum, matrix: Var, word: Labels) -> bool:
