@@ -44,7 +44,7 @@ SETTINGS: dict[str, dict[str, float]] = {
     "in place": {
         "ops.matrix.cholesky.LARGE": 2,
         "ops.matrix.definite.LARGE": 2,
-        "ops.matrix_cores.BLOCK": 2,
+        "support.triangles.BLOCK": 2,
         "ops.matrix.triangular.LARGE": 2,
         "ops.matrix.cholesky_pullback.BLOCK": 2,
     },

@@ -157,3 +157,32 @@ def test_transposes_that_are_the_matrix_itself() -> None:
 def test_documentation_lists_the_rows() -> None:
     toys = {toy.name for toy in TOYS}
     assert all(f"`{name}`" in (tc.var.__doc__ or "") for name in PROPERTIES.keys() - toys)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("n", [3, 63, 64, 65, 130, 200])
+def test_matrices_of_any_size_are_looked_at_whole(n: int, dtype: Any) -> None:
+    """One entry is off by rounding or by more, in any block; an eigenvalue is below zero."""
+    rng = np.random.default_rng(n)
+    q, _ = np.linalg.qr(rng.normal(size=(n, n)))
+    given = ((q * np.linspace(1, 2, n)) @ q.T).astype(dtype)
+    given = (given + given.T) / 2
+    near = given.copy()
+    near[n - 1, 0] += np.finfo(dtype).eps
+    within = [given, np.asfortranarray(given), np.stack([given, near]), near]
+    gone = ((q * np.linspace(0, 2, n)) @ q.T - 0.01 * np.eye(n)).astype(dtype)
+    outside = [(gone + gone.T) / 2, np.stack([given, -given]), given - 3 * np.eye(n, dtype=dtype)]
+    for at in ((0, n - 1), (n - 1, 0), (n // 2, n // 2 - 1), (n - 1, n - 2)):
+        apart, unknown = given.copy(), given.copy()
+        apart[at] += 0.01
+        unknown[at] = np.nan
+        outside += [apart, unknown]
+    for a in within:
+        V = tc.var("V", a.shape, positive_definite=True)
+        kept = a.copy()
+        np.testing.assert_allclose(tc.compile(tc.sum(V))(V=a), a.sum(dtype=float), rtol=1e-3)
+        np.testing.assert_array_equal(a, kept)
+    for a in outside:
+        V = tc.var("V", a.shape, positive_definite=True)
+        with pytest.raises(ValueError, match="V is declared positive definite"):
+            tc.compile(tc.sum(V))(V=a)

@@ -12,8 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from ..support import lapack
 from ..support.arrays import Array
 from ..support.records import record
+from ..support.triangles import is_mirrored
 from .formulas import Formula
 from .subspaces import Slot, Subspace, intersection, projected
 
@@ -85,7 +87,13 @@ class Property:
 # --- sets that are no subspaces -------------------------------------------------------------------
 
 
-def _has_factor(a: Array) -> bool:
+#: Rows from which a factor is made for the test alone, in as few passes as there can be.
+LARGE = 64
+
+
+def _is_definite(a: Array) -> bool:
+    if a.ndim == 2 and len(a) >= LARGE:
+        return lapack.has_factor(a)
     try:
         np.linalg.cholesky(a)
     except np.linalg.LinAlgError:
@@ -116,7 +124,7 @@ PROPERTIES = {
     for row in (
         Property("symmetric", mirror=1, also=("sym", "hermitian", "self_adjoint")),
         Property(
-            "positive_definite", implies=("symmetric",), definite=True, test=_has_factor,
+            "positive_definite", implies=("symmetric",), definite=True, test=_is_definite,
             inside=_gram, step=_at_most_unit,
             formula=lambda xp, a, n: a @ xp.matrix_transpose(a) + n * xp.eye(n),
             also=("pd", "spd", "psd", "posdef", "positive_semidefinite"),
@@ -202,6 +210,8 @@ def is_symmetric_data(matrix: Any) -> bool:
 
 
 def _mirrored(a: Array, sign: int) -> bool:
+    if sign > 0 and is_mirrored(a):
+        return True
     turned = np.swapaxes(a, -1, -2)
     difference = np.abs(a - turned if sign > 0 else a + turned)
     most = difference.max(initial=0)

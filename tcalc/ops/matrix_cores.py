@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,8 +18,6 @@ from .operands import shown_operands
 
 #: Extent from which calling LAPACK by itself, in place, is worth its overhead.
 LARGE = 64
-#: Rows of a block that stays in cache.
-BLOCK = 64
 
 
 def square(name: str, e: Expr) -> Expr:
@@ -120,37 +118,3 @@ def symmetric(xp: Any, a: Any) -> Any:
 def symmetric_part(e: Expr) -> Expr:
     """(A + A') / 2; A itself where it is known to be symmetric."""
     return e if is_symmetric(e) else scale(add([e, view(e, core_swap(e.ndim))]), Coef(0.5))
-
-
-def mirrored(a: np.ndarray[Any, Any]) -> None:
-    """Copy the lower triangle over the upper one, by blocks that stay in cache."""
-    for low in range(0, len(a), BLOCK):
-        high = low + BLOCK
-        a[low:high, high:] = a[high:, low:high].T
-        corner = a[low:high, low:high]
-        np.copyto(corner, corner.T.copy(), where=above(len(corner)))
-
-
-def turned(a: np.ndarray[Any, Any]) -> None:
-    """Transpose an upper triangle in place, with zeros where it was, as `mirrored` does."""
-    for low in range(0, len(a), BLOCK):
-        high = low + BLOCK
-        corner = a[low:high, low:high]
-        corner[...] = corner.T.copy()
-        a[high:, low:high] = a[low:high, high:].T
-        a[low:high, high:] = 0
-
-
-def without_upper(a: np.ndarray[Any, Any]) -> None:
-    """Zeros above the diagonal, in place."""
-    for low in range(0, len(a), BLOCK):
-        high = low + BLOCK
-        a[low:high, high:] = 0
-        corner = a[low:high, low:high]
-        np.copyto(corner, 0, where=above(len(corner)))
-
-
-@lru_cache(BLOCK)
-def above(n: int) -> np.ndarray[Any, Any]:
-    """Where a square's entries are above its diagonal."""
-    return ~np.tri(n, dtype=bool)

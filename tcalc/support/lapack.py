@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import mmap
 from collections.abc import Sequence
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -38,6 +39,12 @@ def workspace(size: int, dtype: np.dtype[Any]) -> np.ndarray:
     What is given back to malloc it may keep, tens of MiB, where arrays of other sizes do not fit.
     """
     return np.frombuffer(mmap.mmap(-1, max(size, 1) * dtype.itemsize), dtype)
+
+
+def has_factor(a: np.ndarray) -> bool:
+    """Is a symmetric matrix positive definite: has it a Cholesky factor?"""
+    held = np.array(a, np.result_type(a, np.float32))
+    return not (len(a) and _called("potrf", b"L", len(a), held, len(a)))
 
 
 def syevd(a: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
@@ -86,16 +93,29 @@ def _within_range(a: np.ndarray) -> float:
 
 
 def _called(name: str, *given: Any) -> int:
-    """What LAPACK's function says in the end, for arrays, integers and words of one letter."""
-    char = next("s" if x.dtype == np.float32 else "d" for x in given if isinstance(x, np.ndarray))
-    (place,) = addresses("lapack", [char + name])
+    """What LAPACK's function says in the end."""
     failed = ctypes.c_int(0)
-    pointers = [*map(_pointer, given), ctypes.byref(failed)]
-    ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * len(pointers))(place)(*pointers)
+    called("lapack", name, *given, failed)
     return failed.value
 
 
-def _pointer(x: Any) -> Any:
+def called(library: str, name: str, *given: Any) -> None:
+    """Call a function for arrays, their numbers, integers and words of one letter."""
+    dtype = next(x.dtype for x in given if isinstance(x, np.ndarray))
+    number, char = (ctypes.c_float, "s") if dtype == np.float32 else (ctypes.c_double, "d")
+    _function(library, char + name, len(given))(*[_pointer(x, number) for x in given])
+
+
+@cache
+def _function(library: str, name: str, count: int) -> Any:
+    (place,) = addresses(library, [name])
+    return ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * count)(place)
+
+
+def _pointer(x: Any, number: Any) -> Any:
     if isinstance(x, np.ndarray):
         return x.ctypes.data
-    return ctypes.byref(ctypes.c_int(x)) if isinstance(x, int) else x
+    if isinstance(x, bytes):
+        return x
+    kind = ctypes.c_int if isinstance(x, int) else number
+    return ctypes.byref(x if isinstance(x, ctypes.c_int) else kind(x))

@@ -134,7 +134,11 @@ class Machine:
 
     def is_wide(self, shape: Sizes) -> bool:
         """Is it the last axis that a loop over such an array runs over?"""
-        few = len(shape) > 1 and shape[0] < self.across and prod(shape[:-1]) <= self.unrolled
+        few = (
+            len(shape) > 1
+            and prod(shape[:-1]) <= self.unrolled
+            and (shape[0] < self.across or shape[-1] >= self.short * prod(shape[:-1]))
+        )
         return few and shape[-1] >= self.short
 
 

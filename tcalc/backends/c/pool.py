@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
+from ...support.blas import OF_SCIPY, address, blas_threads, counted_by, one_thread
 from ...support.records import NamedTuple
-from ..host.blas import OF_SCIPY, address, blas_threads, counted_by, one_thread
 from .compiler import loaded
 
 #: What has a job done, and says how many threads BLAS would use now.

@@ -63,7 +63,7 @@ def bind(
             return bound_to_numpy(step.params[-1], dtype, swept=True)
         return loops.loop(step)
 
-    closures = numpy_closures(dtype, sweep, _beside_threads if threads > 1 else None)
+    closures = numpy_closures(plan, dtype, sweep, _beside_threads if threads > 1 else None)
     workspaces = Workspaces(plan, dtype, False, closures, threads)
     runs = CompiledRuns(workspaces, Units(workspaces), together(), kept)
     program = HostProgram(workspaces, runs)

@@ -8,6 +8,7 @@ import numpy as np
 
 from ...plan.steps import Step
 from ...support.arrays import Array
+from ...support.products import Product
 from ..host.slots import Run, Slots
 
 #: Of rows, the part with a weight up to which it pays to take them apart from the others.
@@ -16,7 +17,7 @@ WEIGHTED = 0.75
 CANCELLED = 0.1
 
 
-def gram(step: Step, dtype: np.dtype[Any]) -> Run:
+def gram(multiply: Product, step: Step, dtype: np.dtype[Any]) -> Run:
     """Xᵀ diag(d) X; NumPy multiplies √d X with its own transpose by a symmetric rank update.
 
     Where many rows have no weight these are left out, as of data that no constraint is active for;
@@ -28,14 +29,14 @@ def gram(step: Step, dtype: np.dtype[Any]) -> Run:
         x, d, rows, out = v[a], v[b], v[c], v[o]
         if np.isnan(d).any():
             np.multiply(x, d[:, None], rows)
-            np.dot(x.T, rows, out)
+            multiply(x.T, rows, out)
             return
         number, rest = _apart(d, *[v[k] for k in scale]) if complete else (0.0, d)
-        _weighted_square(x, rest, rows, out)
+        _weighted_square(multiply, x, rest, rows, out)
         if number:
             whole = abs(number) * len(out)
             if abs(out.trace() + number * len(out)) < CANCELLED * whole:
-                _weighted_square(x, d, rows, out)
+                _weighted_square(multiply, x, d, rows, out)
             else:
                 out.reshape(-1)[:: len(out) + 1] += number
 
@@ -59,7 +60,7 @@ def _apart(d: Array, scale: Array | None = None) -> tuple[float, Array]:
     return float(number), rest
 
 
-def _weighted_square(x: Array, d: Array, rows: Array, out: Array) -> None:
+def _weighted_square(multiply: Product, x: Array, d: Array, rows: Array, out: Array) -> None:
     """Xᵀ diag(d) X, by way of memory for rows."""
     order, above = _by_weight(x, d)
     roots = np.sqrt(np.abs(d if order is None else d[order]))
@@ -72,11 +73,11 @@ def _weighted_square(x: Array, d: Array, rows: Array, out: Array) -> None:
         left = rows[: len(roots)].T
     one, two = left[:, :above], left[:, above:]
     if above or not two.size:
-        np.dot(one, one.T, out)
+        multiply(one, one.T, out)
         if two.size:
             np.subtract(out, np.dot(two, two.T), out)
     else:
-        np.dot(two, two.T, out)
+        multiply(two, two.T, out)
         np.negative(out, out)
 
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from math import prod
 from typing import Any
 
 import numpy as np
 
 from ...ops.matrix.inverse import SINGULAR
-from ...ops.matrix_cores import mirrored, without_upper
 from ...plan.steps import Step
 from ...support.arrays import Array
 from ...support.errors import LinAlgError
 from ...support.namespaces import NUMPY
+from ...support.products import Product, numpy_product, product, take_product
+from ...support.triangles import mirrored, without_upper
 from ..host.slots import Run, Slots
 from .grams import gram
 
@@ -34,7 +36,7 @@ FEW = 16
 LEAF = 128
 
 
-def _dot(step: Step, dtype: np.dtype[Any]) -> Run:
+def _dot(multiply: Product, step: Step, dtype: np.dtype[Any]) -> Run:
     """A matrix product, or the half of it that is wanted by panels of rows."""
     (a, b), o = step.args, step.out
     half, short = step.params or ("", False)
@@ -47,7 +49,7 @@ def _dot(step: Step, dtype: np.dtype[Any]) -> Run:
         if large and len(y) <= _SHALLOW and x.flags.c_contiguous and y.flags.c_contiguous:
             np.matmul(x, y, out=v[o])
         else:
-            np.dot(x, y, v[o])
+            multiply(x, y, v[o])
 
     def panels(v: Slots) -> None:
         x, y, out = v[a], v[b], v[o]
@@ -56,7 +58,7 @@ def _dot(step: Step, dtype: np.dtype[Any]) -> Run:
             here, rest = slice(low, high), slice(high, None)
             wanted = slice(low, None) if half == "upper" else slice(high)
             summed = wanted if short else slice(None)
-            np.matmul(x[here, summed], y[summed, wanted], out=out[here, wanted])
+            multiply(x[here, summed], y[summed, wanted], out[here, wanted])
             if half == "lower":
                 out[here, rest] = 0
             elif half == "upper":
@@ -67,17 +69,20 @@ def _dot(step: Step, dtype: np.dtype[Any]) -> Run:
     return panels if half and step.shape[0] >= HALVED else whole
 
 
-def _dot_over(step: Step, dtype: np.dtype[Any]) -> Run:
+def _dot_over(multiply: Product, step: Step, dtype: np.dtype[Any]) -> Run:
     """A matrix product, by panels of rows where it is written over the first operand."""
     (a, b), o = step.args, step.out
 
     def run(v: Slots) -> None:
         x, y, out = v[a], v[b], v[o]
         if not np.may_share_memory(x, out):
-            np.dot(x, y, out)
+            multiply(x, y, out)
             return
+        panel = np.empty((ROWS, out.shape[1]), dtype)
         for low in range(0, len(x), ROWS):
-            out[low : low + ROWS] = np.dot(x[low : low + ROWS], y)
+            rows = x[low : low + ROWS]
+            multiply(rows, y, panel[: len(rows)])
+            out[low : low + ROWS] = panel[: len(rows)]
 
     return run
 
@@ -169,19 +174,19 @@ def _substituted(matrix: Array, x: Array, trans: bool) -> None:
     """Solve in place with a lower triangle or its transpose; `x` is contiguous."""
     import scipy.linalg
 
-    trsm, gemm = scipy.linalg.get_blas_funcs(("trsm", "gemm"), (x,))
+    (trsm,) = scipy.linalg.get_blas_funcs(("trsm",), (x,))
     if len(matrix) in SWEPT:
-        _by_blocks(trsm, gemm, matrix, x, trans)
+        _by_blocks(trsm, matrix, x, trans)
     elif x.size:
         # Row-major memory is the transpose in column-major order: solve from the other side.
         trsm(1, matrix.T, x.T, side=1, lower=0, trans_a=int(trans), overwrite_b=1)
 
 
-def _by_blocks(trsm: Any, gemm: Any, matrix: Array, x: Array, trans: bool) -> None:
+def _by_blocks(trsm: Any, matrix: Array, x: Array, trans: bool) -> None:
     """Solve in place with a lower triangle or its transpose, most of it by matrix products.
 
-    What a block solves is taken from all that is left, in place; where columns are few, copies of
-    the triangle's panels would take longer, and a block takes what was solved from itself.
+    What a block solves is taken from all that is left, in place; where columns are few, that is
+    read too often, and a block takes what was solved from itself.
     """
     starts, few = range(0, len(matrix), BLOCK), prod(x.shape[1:]) <= FEW
     for low in reversed(starts) if trans else starts:
@@ -191,8 +196,8 @@ def _by_blocks(trsm: Any, gemm: Any, matrix: Array, x: Array, trans: bool) -> No
             x[own] -= (matrix[before, own].T if trans else matrix[own, before]) @ x[before]
         trsm(1, matrix[own, own].T, x[own].T, side=1, lower=0, trans_a=int(trans), overwrite_b=1)
         if not few and x[after].size:
-            known = matrix[own, after] if trans else matrix[after, own].T
-            gemm(-1, x[own].T, known, 1, x[after].T, overwrite_c=1)
+            known = matrix[own, after].T if trans else matrix[after, own]
+            take_product(known, x[own], x[after])
 
 
 def _congruence(step: Step, dtype: np.dtype[Any]) -> Run:
@@ -231,12 +236,13 @@ def _by_halves(factor: Array, b: Array) -> None:
     _by_halves(factor[first, first], b[first, first])
     right = b[first, last].copy()
     _substituted(factor[first, first], right, False)
-    np.matmul(below, b[first, first], out=half)
+    product(below, b[first, first], half)
     half *= 0.5
     right -= half.T
     for low in range(0, len(rest), BLOCK):
         rows = slice(low, low + BLOCK)
-        share = below[rows] @ right
+        share = np.empty_like(rest[rows])
+        product(below[rows], right, share)
         rest[rows] -= share
         rest[:, rows] -= share.T
     right -= half.T
@@ -309,11 +315,15 @@ def _weighted(step: Step, dtype: np.dtype[Any]) -> Run:
     return run
 
 
+def multiplying(multiply: Product) -> dict[str, Maker]:
+    """How the kinds are run that multiply large matrices."""
+    made = {"dot": _dot, "dot_over": _dot_over, "gram": gram}
+    return {kind: partial(maker, multiply) for kind, maker in made.items()}
+
+
 #: How each kind of step is run.
 MATRICES: dict[str, Maker] = {
-    "dot": _dot,
-    "dot_over": _dot_over,
-    "gram": gram,
+    **multiplying(numpy_product),
     "weighted": _weighted,
     "crossed": _crossed,
     "triangle": _triangle,

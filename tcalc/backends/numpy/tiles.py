@@ -12,7 +12,7 @@ from ...plan.kinds.table import KINDS
 from ...plan.steps import Step, TiledLoop
 from ...plan.tiles import Sliced, Tiling
 from ...support.arrays import Array
-from ..host.blas import one_thread
+from ...support.blas import one_thread
 from ..host.pool import POOL
 from ..host.slots import Closures, Run, Slots
 from ..host.tiles import temporaries

@@ -12,7 +12,9 @@ from ...graph.nodes import Expr
 from ...graph.normal import add, einsum, scale, view
 from ...graph.operators import Kernels, Meaning, Op, for_each_row
 from ...graph.spelling import Spelling
-from ..matrix_cores import above, labels, mirrored, of_square
+from ...support.products import take_product
+from ...support.triangles import above, mirrored
+from ..matrix_cores import labels, of_square
 from .triangular import lower_half, lower_ones, tri_inverse
 
 __all__: list[str] = []
@@ -89,10 +91,10 @@ def _swept(factor: Any, bar: Any) -> Any:
             under = bar[below, own].copy()
             trsm(1, triangle.T, under.T, lower=0, overwrite_b=1)
             bar[below, own] = under
-            bar[below, left] -= under @ factor[own, left]
-            bar[own, :stop] -= under.T @ factor[below, :stop]
+            take_product(under, factor[own, left], bar[below, left])
+            take_product(under.T, factor[below, :stop], bar[own, :stop])
         bar[own, own] = inner = _of_block(trsm, triangle, bar[own, own])
-        bar[own, left] -= inner @ factor[own, left]
+        take_product(inner, factor[own, left], bar[own, left])
     bar *= 0.5
     mirrored(bar)
     return bar

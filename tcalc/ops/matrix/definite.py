@@ -15,7 +15,8 @@ from ...graph.nodes import Expr
 from ...graph.normal import einsum
 from ...graph.operators import Kernels, Meaning, Op, for_each_row
 from ...graph.spelling import Spelling
-from ..matrix_cores import LARGE, labels, mirrored, of_square
+from ...support.triangles import mirrored
+from ..matrix_cores import LARGE, labels, of_square
 from .cholesky import CHOLESKY
 
 __all__: list[str] = []

@@ -12,8 +12,9 @@ from ...graph.nodes import Expr
 from ...graph.normal import einsum
 from ...graph.operators import Kernels, Meaning, Op, for_each_row
 from ...graph.spelling import Spelling
+from ...support.triangles import without_upper
 from ..arithmetic import as_expr, public
-from ..matrix_cores import LARGE, labels, of_square, refuse, same, square, without_upper
+from ..matrix_cores import LARGE, labels, of_square, refuse, same, square
 
 __all__ = ["tri_inverse"]
 

@@ -12,7 +12,7 @@ from itertools import product
 from threading import Lock
 from typing import Any
 
-from ...support.records import NamedTuple
+from .records import NamedTuple
 
 #: Modules that are linked to them.
 OF_NUMPY, OF_SCIPY = "numpy.linalg._umath_linalg", "scipy.linalg.cython_blas"
