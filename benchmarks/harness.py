@@ -27,7 +27,9 @@ from .rivals import ORACLES, RIVALS, Entry, Oracle
 TOLERANCE = 1e-10
 DIRECTIONS = 2
 SHORTEST = 2e-3  # seconds in one measurement, repeating calls that are shorter
-MOMENT, RESTS = 1e-3, 100  # seconds in which other threads are looked at, and how often at most
+#: Seconds in which other threads are looked at, more than two ticks of the clock of processes, and
+#: how often at most.
+MOMENT, RESTS = 1e-2, 50
 PATIENCE = 10.0  # seconds that one contestant may take in all
 LONG = 3.0  # seconds from which on the call that is checked is the only one
 LARGE = 2**20  # entries from which on a Hessian is judged by products with random directions
