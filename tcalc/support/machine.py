@@ -58,7 +58,8 @@ class Machine:
         Extent of the last axis below which loops over it cost more than what they do, and below
         which they cost more than moving another one there.
     across : int
-        Entries of vectors below which a function of many of them goes along the long axis.
+        Entries of vectors below which a function of many of them goes along the long axis; more go
+        that way where it is longer by far.
     squares : int
         Entries of rows up to which differences are what squared distances are made of, however they
         are written: loops that square and sum them cost less than to write a product and read it.
@@ -134,12 +135,10 @@ class Machine:
 
     def is_wide(self, shape: Sizes) -> bool:
         """Is it the last axis that a loop over such an array runs over?"""
-        few = (
-            len(shape) > 1
-            and prod(shape[:-1]) <= self.unrolled
-            and (shape[0] < self.across or shape[-1] >= self.short * prod(shape[:-1]))
-        )
-        return few and shape[-1] >= self.short
+        rows = prod(shape[:-1])
+        if len(shape) < 2 or rows > self.unrolled or shape[-1] < self.short:
+            return False
+        return shape[0] < self.across or shape[-1] >= self.short * rows
 
 
 #: What is assumed where no back end is named: NumPy, on a common processor.

@@ -101,12 +101,12 @@ class _Growing:
         sliced = [a for a, mode in self.modes.items() if mode != "whole"]
         return max([1, *[prod(shapes[a]) // self.rows for a in sliced]])
 
-    def _is_wide(self) -> bool:
-        b = self.b
-        return any(
-            self.modes.get(slot) == "columns" and b.machine.is_wide(b.shapes[slot])
-            for slot in self.written
-        )
+    def _is_short(self) -> bool:
+        """Are there wide arrays, and all of few rows?"""
+        shapes, machine = self.b.shapes, self.b.machine
+        wide = [shapes[a] for a in self.written if self.modes.get(a) == "columns"]
+        rows = [shape[0] for shape in wide if machine.is_wide(shape)]
+        return bool(rows) and max(rows) < machine.across
 
     @property
     def worthwhile(self) -> bool:
@@ -127,7 +127,7 @@ class _Growing:
     def finished(self, read: set[int]) -> TiledLoop:
         """The loop, given the owners of memory that others read."""
         machine = self.b.machine
-        size = machine.wide_tile if self._is_wide() else machine.tile
+        size = machine.wide_tile if self._is_short() else machine.tile
         tile = min(self.rows, max(1, size // self.row_entries()))
         tile = -(-self.rows // -(-self.rows // tile))  # of equal lengths
         return TiledLoop(
