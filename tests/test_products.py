@@ -83,6 +83,11 @@ def test_products_with_vectors_and_of_a_matrix_with_itself(dtype: Any, calls: li
                 if calls.count("syrk") > before:
                     np.testing.assert_array_equal(out, out.T)
     assert {"gemv", "syrk"} <= set(calls)
+    long = rng.normal(size=40_000).astype(dtype)
+    for v, w in ((long, long), (long[::2], long[::-2])):
+        total = np.array(np.nan, dtype)
+        products.product(v, w, total)
+        np.testing.assert_allclose(total, written_out(v, w), rtol=1e-3, atol=1e-2)
 
 
 def test_small_products_and_integers_are_numpys(calls: list[str]) -> None:

@@ -49,7 +49,7 @@ def _is_shared(x: Array, y: Array, out: Array) -> bool:
     """Is a product large enough for threads, and of numbers that BLAS has?"""
     large = x.size * y.size > SHARED * len(y)
     same = x.dtype == y.dtype == out.dtype and out.dtype.char in "fd"
-    return large and same and 1 <= out.ndim <= 2 >= x.ndim
+    return large and same and out.ndim <= 2 >= x.ndim
 
 
 def _has_threads() -> bool:
@@ -70,6 +70,12 @@ def _threads() -> Callable[[], int] | None:
 
 def _by_scipy(x: Array, y: Array, out: Array, number: float, kept: float) -> bool:
     """Add `number` times a product to `kept` times `out`; False where BLAS cannot read them."""
+    if out.ndim == 0 and not kept:
+        import scipy.linalg
+
+        (dot,) = scipy.linalg.get_blas_funcs(("dot",), (x, y))
+        out[...] = dot(x, y)
+        return True
     if out.ndim == 1:
         matrix, vector = (x, y) if x.ndim == 2 else (y.T, x)
         stored, step = _stored(matrix), vector.strides[0] // vector.itemsize

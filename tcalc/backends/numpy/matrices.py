@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...ops.matrix.inverse import SINGULAR
-from ...plan.steps import Step
+from ...plan.steps import Plan, Step
 from ...support.arrays import Array
 from ...support.errors import LinAlgError
 from ...support.namespaces import NUMPY
@@ -32,6 +32,8 @@ ROWS = 256
 SWEPT, BLOCK = range(160, 1000), 64
 #: Columns up to which a block of them takes all that was solved from itself.
 FEW = 16
+#: Kinds of steps that SciPy's LAPACK has.
+OF_LAPACK = frozenset({"trisolve", "congruence", "solve", "factor", "over", "into"})
 #: Rows of a symmetric matrix between inverses of a triangle that LAPACK takes at once.
 LEAF = 128
 
@@ -313,6 +315,11 @@ def _weighted(step: Step, dtype: np.dtype[Any]) -> Run:
             out[few] = np.matmul(v[w][few, None, :], sums)[:, 0]
 
     return run
+
+
+def product_for(plan: Plan) -> Product:
+    """How a plan's matrices are multiplied: by the BLAS of its factorisations, if it has any."""
+    return product if any(step.kind in OF_LAPACK for step in plan.steps) else numpy_product
 
 
 def multiplying(multiply: Product) -> dict[str, Maker]:

@@ -11,19 +11,16 @@ from ...plan.steps import Plan, Step, TiledLoop, Unit
 from ...plan.tiles import Tiling
 from ...support.machine import FORMS, Machine
 from ...support.namespaces import NUMPY
-from ...support.products import Product, numpy_product, product
 from ..host.program import HostProgram
 from ..host.slots import Closures, Run, Slots, dropped
 from ..host.tiles import temporaries
 from ..host.workspaces import Workspaces
 from ..interface import BackEnd, Sweep
 from .kernels import KERNELS
-from .matrices import multiplying
+from .matrices import multiplying, product_for
 from .tiles import tiled
 
 MACHINE = Machine(forms=FORMS)
-#: Kinds of steps that SciPy's LAPACK has.
-OF_LAPACK = frozenset({"trisolve", "congruence", "solve", "factor", "over", "into"})
 
 
 def bind(plan: Plan, dtype: np.dtype[Any], threads: int = 1, swept: bool = False) -> HostProgram:
@@ -44,7 +41,7 @@ def numpy_closures(
     What stands `around` the kernels of others is the caller's.
     """
 
-    kernels = KERNELS | multiplying(_product_for(plan))
+    kernels = KERNELS | multiplying(product_for(plan))
 
     def made(step: Step) -> Run:
         if step.kind == "loop":
@@ -53,11 +50,6 @@ def numpy_closures(
         return around(step, run) if around else run
 
     return Closures(made)
-
-
-def _product_for(plan: Plan) -> Product:
-    """How a plan's matrices are multiplied: by the BLAS of its factorisations, if it has any."""
-    return product if any(step.kind in OF_LAPACK for step in plan.steps) else numpy_product
 
 
 def _loop(step: Step, program: Sweep) -> Run:

@@ -13,10 +13,12 @@ from ...plan.steps import Step, TiledLoop
 from ...plan.tiles import Sliced, Tiling
 from ...support.arrays import Array
 from ...support.blas import one_thread
+from ...support.products import Product
 from ..host.pool import POOL
 from ..host.slots import Closures, Run, Slots
 from ..host.tiles import temporaries
 from ..host.workspaces import Workspaces
+from .matrices import product_for
 
 #: Kinds of steps that call BLAS.
 CALLS_BLAS = frozenset({"dot", "matmul", "vecdot"})
@@ -28,7 +30,8 @@ LEAST, PIECES, SUMMED = 1 << 20, 16, 64
 def tiled(tiling: Tiling, workspaces: Workspaces, scratch: int) -> Run:
     """The loop as one closure; slot `scratch` holds its temporaries."""
     plan, loop, dtype, closure = tiling.plan, tiling.loop, workspaces.dtype, workspaces.closure
-    runs = [_run(tiling, step, closure) for step in loop.steps]
+    multiply = product_for(plan)
+    runs = [_run(tiling, step, closure, multiply) for step in loop.steps]
     views = [closure(step) for step in tiling.read_behind]
     copied = [(tiling.sliced(slot), plan.shapes[slot]) for slot in tiling.returned]
     outside, sums, rows, tile = tiling.whole, sorted(loop.sums), loop.rows, loop.tile
@@ -103,13 +106,13 @@ def _bind(slots: Slots, same: Sequence[int], part: Array) -> None:
         slots[slot] = part
 
 
-def _run(tiling: Tiling, step: Step, closure: Closures) -> Run:
+def _run(tiling: Tiling, step: Step, closure: Closures, multiply: Product) -> Run:
     """A step on one tile."""
     loop = tiling.loop
     if step.out in loop.sums:
-        return _accumulated(step, closure)
+        return _accumulated(step, closure, multiply)
     if step.kind == "dot" and loop.modes[step.out] == "columns":
-        return _spaced(step)
+        return _spaced(step, multiply)
     run = closure(step)
     if KINDS[step.kind].into_zeros and step.out not in loop.kept:
         return _cleared_first(step.out, run)
@@ -127,12 +130,12 @@ def _together(
     return list(groups.values())
 
 
-def _spaced(step: Step) -> Run:
+def _spaced(step: Step, multiply: Product) -> Run:
     """A product into columns, which are not contiguous."""
     (a, b), o = step.args, step.out
 
     def run(v: Slots) -> None:
-        np.matmul(v[a], v[b], out=v[o])
+        multiply(v[a], v[b], v[o])
 
     return run
 
@@ -145,7 +148,7 @@ def _cleared_first(slot: int, run: Run) -> Run:
     return both
 
 
-def _accumulated(step: Step, closure: Closures) -> Run:
+def _accumulated(step: Step, closure: Closures, multiply: Product) -> Run:
     """A sum over rows, one tile of them after the other."""
     o = step.out
     if step.kind == "weighted":
@@ -163,7 +166,10 @@ def _accumulated(step: Step, closure: Closures) -> Run:
         a, b = step.args
 
         def dot(v: Slots) -> None:
-            np.add(v[o], np.dot(v[a], v[b]), v[o])
+            total = v[o]
+            found = np.empty_like(total)
+            multiply(v[a], v[b], found)
+            np.add(total, found, total)
 
         return dot
     (x,), axes = step.args, step.params
