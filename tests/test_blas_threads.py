@@ -12,9 +12,9 @@ import pytest
 
 import tcalc as tc
 from tcalc.backends.c import pool
-from tcalc.backends.host import blas
 from tcalc.backends.numpy import tiles
 from tcalc.backends.numpy.program import KERNELS
+from tcalc.support import blas
 from tests.shared import in_turn
 
 X, Y, v = tc.var("X", ("m", "n")), tc.var("Y", ("m", "n")), tc.var("v", "n")
@@ -210,16 +210,16 @@ def test_one_count_for_a_blas_of_both(monkeypatch: pytest.MonkeyPatch) -> None:
     found = blas.BlasThreads(asked, ctypes.CFUNCTYPE(None, ctypes.c_int)(tell))
     other = blas.BlasThreads(asked, ctypes.CFUNCTYPE(None, ctypes.c_int)(tell))
     monkeypatch.setattr(blas, "blas_threads", lambda module: found)
-    monkeypatch.setattr(blas, "_ONE", blas._OneThread())
+    monkeypatch.setattr(blas, "_COUNTS", {})
     began, changed = [], []
-    with blas.one_thread():
+    with blas.one_thread(blas.OF_NUMPY):
         blas.counted_by(other, lambda *state: began.append(state), changed.append)
         assert number == [1]
-        with blas.one_thread():
+        with blas.one_thread(blas.OF_NUMPY):
             blas.counted_by(found, lambda *state: began.append(state), changed.append)
     assert began == [(0, 0), (2, 4)]
     assert changed == [-1, -1]
     assert told == [1]
-    with blas.one_thread():
+    with blas.one_thread(blas.OF_NUMPY):
         assert changed == [-1, -1, 1]
     assert changed == [-1, -1, 1, -1]

@@ -49,13 +49,14 @@ def address(function: Any) -> int:
     return found
 
 
-class _OneThread:
-    """Calls that want NumPy's BLAS to have one thread: the first says so, the last takes it back.
+class _Count:
+    """Calls that want a BLAS to have one thread: the first says so, the last takes it back.
 
-    Where others do that too, as it is their BLAS as well, they count for all.
+    Where others do that too, they count for all.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, blas: BlasThreads) -> None:
+        self.blas = blas
         self.count = self.before = 0
         self.instead: Callable[[int], Any] | None = None
         self.begin()
@@ -64,7 +65,7 @@ class _OneThread:
         """In the child of a fork nobody is at work."""
         self.lock = Lock()
         if self.count and self.instead is None:
-            self._told(self.before)
+            self.blas.told(self.before)
         self.count = 0
 
     def change(self, more: int) -> None:
@@ -74,28 +75,34 @@ class _OneThread:
                 self.instead(more)
                 return
             if not self.count:
-                found = blas_threads(OF_NUMPY)
-                self.before = found.asked() if found else 0
-                self._told(1)
+                self.before = self.blas.asked()
+                self.blas.told(1)
             self.count += more
             if not self.count:
-                self._told(self.before)
-
-    def _told(self, threads: int) -> None:
-        found = blas_threads(OF_NUMPY)
-        if found:
-            found.told(threads)
+                self.blas.told(self.before)
 
 
-_ONE = _OneThread()
+#: The counts of each BLAS, by the address of what tells it.
+_COUNTS: dict[int, _Count] = {}
+
+
+def _count_of(blas: BlasThreads) -> _Count:
+    return _COUNTS.setdefault(address(blas.told), _Count(blas))
+
+
+def _begin() -> None:
+    for count in _COUNTS.values():
+        count.begin()
+
+
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_ONE.begin)
+    os.register_at_fork(after_in_child=_begin)
 
 
 def counted_by(
     blas: BlasThreads, begin: Callable[[int, int], None], change: Callable[[int], Any]
 ) -> None:
-    """Others count the calls that want a BLAS to have one thread, and NumPy's if it is that one.
+    """Others count the calls that want a BLAS to have one thread.
 
     Parameters
     ----------
@@ -105,20 +112,20 @@ def counted_by(
     change : callable
         Takes 1 for one more, -1 for one less.
     """
-    own = blas_threads(OF_NUMPY)
-    with _ONE.lock:
-        if own is None or address(own.told) != address(blas.told):
-            begin(0, 0)
-            return
-        begin(_ONE.count, _ONE.before)
-        _ONE.count, _ONE.instead = 0, change
+    count = _count_of(blas)
+    with count.lock:
+        begin(count.count, count.before)
+        count.count, count.instead = 0, change
 
 
 @contextmanager
-def one_thread() -> Iterator[None]:
-    """Within it NumPy's BLAS has one thread, as several of ours call it."""
-    _ONE.change(1)
+def one_thread(*modules: str) -> Iterator[None]:
+    """Within it the BLAS of each module has one thread, as several of ours call it."""
+    counts = [_count_of(blas) for blas in map(blas_threads, modules) if blas is not None]
+    for count in counts:
+        count.change(1)
     try:
         yield
     finally:
-        _ONE.change(-1)
+        for count in counts:
+            count.change(-1)

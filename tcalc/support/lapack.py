@@ -5,16 +5,21 @@ from __future__ import annotations
 import ctypes
 import mmap
 from collections.abc import Sequence
+from contextlib import nullcontext
 from functools import cache
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 
+from .blas import OF_SCIPY, one_thread
+
 #: Columns of which LAPACK makes blocks where the workspace has room, and entries beside them.
 BLOCK, BESIDE = 64, 65 * 64
 #: Parts of a triangle, each of whole rows.
 PANELS = 8
+#: Rows from which a factor is worth threads of BLAS, which look for more work for a while.
+MANY = 2500
 
 
 def addresses(library: str, names: Sequence[str]) -> list[int]:
@@ -44,7 +49,8 @@ def workspace(size: int, dtype: np.dtype[Any]) -> np.ndarray:
 def has_factor(a: np.ndarray) -> bool:
     """Is a symmetric matrix positive definite: has it a Cholesky factor?"""
     held = np.array(a, np.result_type(a, np.float32))
-    return not (len(a) and _called("potrf", b"L", len(a), held, len(a)))
+    with one_thread(OF_SCIPY) if len(a) < MANY else nullcontext():
+        return not (len(a) and _called("potrf", b"L", len(a), held, len(a)))
 
 
 def syevd(a: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:

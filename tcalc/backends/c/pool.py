@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
-from ...support.blas import OF_SCIPY, address, blas_threads, counted_by, one_thread
+from ...support.blas import OF_NUMPY, OF_SCIPY, address, blas_threads, counted_by, one_thread
 from ...support.records import NamedTuple
 from .compiler import loaded
 
@@ -48,13 +48,9 @@ def given() -> list[int]:
 @contextmanager
 def single() -> Iterator[None]:
     """Within it the BLAS of NumPy and that of SciPy have one thread."""
-    change = _pool().tcalc_pool_single
-    with one_thread():
-        change(1)
-        try:
-            yield
-        finally:
-            change(-1)
+    _pool()
+    with one_thread(OF_NUMPY, OF_SCIPY):
+        yield
 
 
 def counts() -> Counts:

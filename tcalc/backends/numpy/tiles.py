@@ -12,7 +12,7 @@ from ...plan.kinds.table import KINDS
 from ...plan.steps import Step, TiledLoop
 from ...plan.tiles import Sliced, Tiling
 from ...support.arrays import Array
-from ...support.blas import one_thread
+from ...support.blas import OF_NUMPY, one_thread
 from ...support.products import Product
 from ..host.pool import POOL
 from ..host.slots import Closures, Run, Slots
@@ -40,7 +40,7 @@ def tiled(tiling: Tiling, workspaces: Workspaces, scratch: int) -> Run:
     pieces = range(0, rows, length)
     threads = workspaces.threads if work >= LEAST else 1
     of_others = workspaces.place(lambda slots: [])
-    guarded = one_thread if any(s.kind in CALLS_BLAS for s in tiling.computing) else nullcontext
+    multiplies = threads > 1 and any(s.kind in CALLS_BLAS for s in tiling.computing)
 
     def run(v: Slots) -> None:
         whole = [(sliced, v[sliced.slot]) for sliced in outside]
@@ -77,7 +77,7 @@ def tiled(tiling: Tiling, workspaces: Workspaces, scratch: int) -> Run:
                 for sliced, array in results:
                     sliced.part(array, low, high)[...] = slots[sliced.slot]
 
-        with guarded() if threads > 1 else nullcontext():
+        with one_thread(OF_NUMPY) if multiplies else nullcontext():
             POOL.share(piece, len(pieces), threads)
         for sliced, array in whole + results:
             v[sliced.slot] = array
