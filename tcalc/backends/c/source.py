@@ -24,7 +24,7 @@ from .rows import PACKED, SPECIAL, SPREAD, Spread
 from .sharing import BATCH, Shared, alone
 from .solves import SOLVES
 from .spelling import entry_of
-from .statements import COperand, Count, CStatement, aligned
+from .statements import COperand, Count, CStatement, aligned, alike, keep_rows
 
 #: C for steps, by kind.
 FORMS = {**CALLS, **SOLVES, **MOVES, "powers": powers, "correlate": correlate}
@@ -126,7 +126,7 @@ class Source:
         for k in range(at - 1, max(at - REACH, 0) - 1, -1):
             item = self.items[k]
             if isinstance(item, FusedStatements):
-                if _alike(item.shape, shape) and self._fits(item, statement):
+                if alike(item.shape, shape) and self._fits(item, statement):
                     return item
                 read = [a.slot for s in item.statements for a in s.args]
                 made = [s.out.slot for s in item.statements]
@@ -143,6 +143,8 @@ class Source:
 
     def _fits(self, group: FusedStatements, new: CStatement) -> bool:
         """Do the statements see the same, entry by entry, as one after the other?"""
+        if keep_rows(group.shape, [*group.statements, new]):
+            return False
         made = {s.out.slot: s for s in group.statements}
         written = self.frame.touched([s.out.slot for s in group.statements])
         read = [a for s in group.statements for a in s.args]
@@ -372,13 +374,6 @@ def _packs(step: Step) -> bool:
 def regroups(step: Step) -> bool:
     """Has a step's result the entries of its operand in C order, in another shape?"""
     return step.kind == "kernel" and bool(step.params[0].meaning.regroups)
-
-
-def _alike(one: Sizes, two: Sizes) -> bool:
-    """Are two shapes the same, moving axes included?"""
-    return one == two and all(
-        isinstance(m, Count) == isinstance(n, Count) for m, n in zip(one, two, strict=True)
-    )
 
 
 def spread(step: Step) -> Spread | None:

@@ -8,6 +8,9 @@ from math import prod
 from ...support.arrays import Sizes
 from ...support.records import NamedTuple
 
+#: Entries of a row from which loops over rows do as much at once as loops over all entries.
+NARROW = 8
+
 
 class Count(int):
     """An extent that is a multiple of the rows of a tile, of which the last one may have fewer."""
@@ -79,6 +82,13 @@ def aligned(shape: Sizes, own: Sizes, strides: Sizes) -> Sizes:
     return (0,) * missing + tuple([s if n > 1 else 0 for n, s in zip(own, strides, strict=True)])
 
 
+def alike(one: Sizes, two: Sizes) -> bool:
+    """Are two shapes the same, moving axes included?"""
+    return one == two and all(
+        isinstance(m, Count) == isinstance(n, Count) for m, n in zip(one, two, strict=True)
+    )
+
+
 def moves(operand: COperand, axis: int) -> bool:
     """Is another entry read along this axis?"""
     return operand.strides[axis] != 0 or any(k == axis for k, *_ in operand.guards)
@@ -97,7 +107,7 @@ def merged(shape: Sizes, statements: Sequence[CStatement]) -> tuple[Sizes, list[
     operands = [o for s in statements for o in (s.out, *s.args)]
     guarded = {axis for o in operands for axis, *_ in o.guards}
 
-    def alike(left: int, right: int) -> bool:
+    def run_on(left: int, right: int) -> bool:
         return (
             not isinstance(shape[right], Count)
             and not guarded & {left, right}
@@ -109,7 +119,7 @@ def merged(shape: Sizes, statements: Sequence[CStatement]) -> tuple[Sizes, list[
     for axis, extent in enumerate(shape):
         if extent == 1 and axis not in guarded:
             continue
-        if groups and alike(groups[-1][-1], axis):
+        if groups and run_on(groups[-1][-1], axis):
             groups[-1].append(axis)
         else:
             groups.append([axis])
@@ -126,3 +136,14 @@ def merged(shape: Sizes, statements: Sequence[CStatement]) -> tuple[Sizes, list[
         return s._replace(out=strided(s.out), args=tuple(map(strided, s.args)), summed=summed)
 
     return extents, [stated(s) for s in statements]
+
+
+def keep_rows(shape: Sizes, statements: Sequence[CStatement]) -> bool:
+    """Do functions of entries go by rows that are too short, as a sum tells these apart?"""
+    last = len(shape) - 1
+    if last < 1 or isinstance(shape[last], Count) or shape[last] >= NARROW:
+        return False
+    entries = [s for s in statements if not s.summed or last in s.summed]
+    if len(entries) in (0, len(statements)) or not any("quick_" in s.entry for s in entries):
+        return False
+    return len(merged(shape, entries)[0]) < 2

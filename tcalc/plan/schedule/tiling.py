@@ -14,6 +14,7 @@ from ..builder import Builder
 from ..kinds.kind import StepAccess
 from ..kinds.table import KINDS
 from ..steps import BUFFER, VIEW, Step, TiledLoop
+from .order import beside_each_other, delay_in_place, hasten_integers, hasten_reductions, is_large
 
 #: Postponed steps that are looked past for more steps of one loop.
 WINDOW = 64
@@ -133,7 +134,7 @@ class _Growing:
         return TiledLoop(
             self.rows,
             tile,
-            tuple(self.steps),
+            tuple(beside_each_other(self.steps)),
             self.modes,
             frozenset(self.sums),
             frozenset(self._kept(self.owners & read)),
@@ -169,15 +170,15 @@ class _Growing:
 
 def grouped(b: Builder, results: Sequence[int]) -> list[Step | TiledLoop]:
     """The steps of a plan in an order of execution, runs of them as loops."""
-    _delay_in_place(b)
+    delay_in_place(b)
     large = b.machine.large
     if "tile" not in b.machine.forms or not any(prod(s.shape) >= large for s in b.steps):
         return list(b.steps)
-    _hasten_integers(b)
-    _hasten_reductions(b)
+    hasten_integers(b)
+    hasten_reductions(b)
     eras = _eras(b)
     wide = [step for step in b.steps if b.machine.is_wide(step.shape)]
-    lengths = {step.shape[-1] for step in wide if _large(b, step)}
+    lengths = {step.shape[-1] for step in wide if is_large(b, step)}
     units: list[Step | _Growing] = []
     waiting, order = list(b.steps), {step.out: k for k, step in enumerate(b.steps)}
     while waiting:
@@ -196,7 +197,7 @@ def _eras(b: Builder) -> dict[int, int]:
     """A large step that cannot run in a loop ends an era; loops do not reach over its end."""
     eras, era = {}, 0
     for step in b.steps:
-        era += _large(b, step) and reading(b, step) is None
+        era += is_large(b, step) and reading(b, step) is None
         eras[step.out] = era
     return eras
 
@@ -240,7 +241,8 @@ def _next_loop(
             return loop, before, after + steps[k:]
         owners = {b.owner[a] for a in step.args}
         inside = bool(owners & loop.owners)
-        wanted = step.out not in b.fixed and (inside or _large(b, step) or _along(b, step, lengths))
+        computes = inside or is_large(b, step) or _along(b, step, lengths)
+        wanted = computes and step.out not in b.fixed
         same = not loop.steps or eras[step.out] == eras[loop.steps[0].out]
         if same and wanted and not owners & late and loop.add(step):
             continue
@@ -252,13 +254,6 @@ def _next_loop(
         else:
             before.append(step)
     return loop, before, after
-
-
-def _large(b: Builder, step: Step) -> bool:
-    """Does the step compute with an array that is worth a loop?"""
-    if b.origin[step.out] is VIEW:
-        return False
-    return any(prod(b.shapes[slot]) >= b.machine.large for slot in (step.out, *step.args))
 
 
 def _along(b: Builder, step: Step, lengths: Collection[int]) -> bool:
@@ -278,52 +273,6 @@ def _read_elsewhere(b: Builder, units: Sequence[Step | _Growing]) -> set[int]:
         for a in step.args
         if home.get(b.owner[a], unit) is not unit
     }
-
-
-def _delay_in_place(b: Builder) -> None:
-    """Steps that may overwrite their operand wait until others have read it."""
-    places = [k for k, step in enumerate(b.steps) if KINDS[step.kind].waits]
-    for place in reversed(places):
-        step = b.steps[place]
-        operand, result = b.owner[step.args[0]], b.owner[step.out]
-        for k in range(place + 1, len(b.steps)):
-            owners = {b.owner[a] for a in b.steps[k].args}
-            if result in owners:
-                break
-            if operand in owners:
-                b.steps.insert(k, b.steps.pop(place))
-                place = k
-
-
-def _hasten_integers(b: Builder) -> None:
-    """Integers that are given, or made of such ones, are there before anything is computed.
-
-    They say where entries are and cannot be made in a loop; between others they would end its era.
-    """
-    made = {step.out for step in b.steps}
-    for step in b.steps:
-        if KINDS[step.kind].integral and made.isdisjoint(step.args):
-            made.remove(step.out)
-    b.steps.sort(key=lambda step: step.out in made)
-
-
-def _hasten_reductions(b: Builder) -> None:
-    """What makes something small of a large array runs once that is there, in its loop if it can.
-
-    Later it might meet a loop of another era, and the array would be held until then.
-    """
-    place: dict[int, int] = {}
-    hastened: set[int] = set()
-    for k, step in enumerate(b.steps):
-        place[step.out] = k
-        if prod(step.shape) >= b.machine.large or KINDS[step.kind].waits:
-            continue
-        if _large(b, step) or not hastened.isdisjoint(step.args):
-            made = [place[slot] for a in step.args for slot in (a, b.owner[a]) if slot in place]
-            if made and step.out not in b.fixed:
-                place[step.out] = max(made)
-                hastened.add(step.out)
-    b.steps.sort(key=lambda step: place[step.out])
 
 
 # --- arrays made again ----------------------------------------------------------------------------
