@@ -62,6 +62,14 @@ SPELLINGS: dict[str, Callable[..., Any]] = {
     "other axis": lambda f, a, b, c, x, y, X, K: f.sum(f.log(f.sum(f.exp(X), axis=0)) * y),
     "weights, axis": lambda f, a, b, c, x, y, X, K: f.sum(f.log(f.sum(K * f.exp(X), axis=1))),
     "matrix": lambda f, a, b, c, x, y, X, K: f.sum(f.log(K @ f.exp(x))),
+    "matrices": lambda f, a, b, c, x, y, X, K: f.sum(f.log(f.exp(X) @ f.exp(X).T)),
+    "matrices, weights": lambda f, a, b, c, x, y, X, K: f.sum(
+        f.log(f.exp(X) @ (K * f.exp(X)).T) * K[:, :2]
+    ),
+    "three matrices": lambda f, a, b, c, x, y, X, K: f.log(f.exp(x) @ f.exp(X).T @ f.exp(X) @ y),
+    "shares": lambda f, a, b, c, x, y, X, K: f.log(
+        f.sum(f.exp(x) / f.sum(f.exp(x)) @ (f.exp(X) / f.sum(f.exp(X), axis=1)[:, None]).T)
+    ),
     "two in a sum": lambda f, a, b, c, x, y, X, K: f.log(f.sum(f.exp(x) + 3 * f.exp(-x))),
     "product": lambda f, a, b, c, x, y, X, K: f.log(f.sum(f.exp(x) * f.exp(y))),
     "nested": lambda f, a, b, c, x, y, X, K: f.log(f.exp(a) * (1 + f.exp(b)) + f.exp(c)),
@@ -233,3 +241,33 @@ def test_what_is_taken_away_is_no_summand_of_the_largest(form: str) -> None:
     with mp.workdps(1500):
         wanted = float(TAKEN_AWAY[form](EXACT, *map(mp.mpf, at.values())))
     assert float(e({name: at[name] for name in e.variables})) == pytest.approx(wanted, rel=1e-15)
+
+
+def test_products_of_exponentials_are_products_of_matrices() -> None:
+    """Topics of documents and words: no array has an entry for every document, topic and word."""
+    T, W = tc.var("T", ("n", "k")), tc.var("W", ("k", "m"))
+    C, w = tc.var("C", ("n", "m")), tc.var("w", "k")
+    shares = tc.softmax(T, axis=1) @ tc.softmax(W, axis=1)
+    sizes = {"n": 60, "k": 50, "m": 70}
+    rng = np.random.default_rng(0)
+    data = {name: rng.normal(size=(sizes[i], sizes[j])) for name, i, j in ("Tnk", "Wkm", "Cnm")}
+    data["w"] = rng.normal(size=50)
+    logarithms = {
+        "shares": (tc.log(shares), special.softmax(data["T"], 1) @ special.softmax(data["W"], 1)),
+        "exponentials": (tc.log(tc.exp(T) @ tc.exp(W)), np.exp(data["T"]) @ np.exp(data["W"])),
+        "weighted": (
+            tc.log(tc.einsum("ik,k,kj->ij", tc.exp(T), tc.exp(w), tc.exp(W))),
+            (np.exp(data["T"]) * np.exp(data["w"])) @ np.exp(data["W"]),
+        ),
+    }
+    for e, product in logarithms.values():
+        loss = tc.sum(C * e)
+        given = {name: data[name] for name in loss.variables}
+        step = tc.compile((loss, tc.grad(loss, "T")))
+        value, gradient = step(given)
+        assert step.plan_for(**{k: v.shape for k, v in given.items()}).peak_bytes < 4 * 8 * (60 * 70 + 60 * 50 + 50 * 70)
+        np.testing.assert_allclose(value, np.sum(data["C"] * np.log(product)))
+        direction, h = rng.normal(size=(60, 50)), 1e-6
+        sides = [step({**given, "T": data["T"] + s * direction})[0] for s in (h, -h)]
+        slope = np.subtract(*sides) / (2 * h)
+        np.testing.assert_allclose(np.sum(gradient * direction), slope, rtol=1e-6)

@@ -17,9 +17,8 @@ from ..graph.applications import apply, root_of
 from ..graph.extents import ONE, Coef, Extent, number
 from ..graph.factors import LabelledExpr
 from ..graph.nodes import Add, Apply, Einsum, Expr, Labels
-from ..graph.normal import add, drop_axes, einsum, scale, terms_of
+from ..graph.normal import add, einsum, scale, terms_of
 from ..graph.products import filled, is_number, numeral, numeric_value, split_coef
-from ..graph.sums import absent_axes
 from ..ops.elementwise import exp, log, logaddexp, logcosh, power, softplus, tanh
 from ..ops.matrix.inverse import logdet, slogdet
 from ..ops.powers import power_of
@@ -272,10 +271,23 @@ class Contraction(NamedTuple):
 
 def contraction_of(e: Einsum, depth: int = MAX_DEPTH) -> Contraction | None:
     """A contraction as a sum of exponentials, where exponentials are among its operands."""
+    return _joined(e, _parts_of(e, depth))
+
+
+def _parts_of(e: Einsum, depth: int) -> list[Shifted | None]:
+    """Its operands as exponentials, None where one is none."""
     found = [shifted(arg, False, depth - 1) for arg in e.args]
-    parts = [None if part is None else part.joined() for part in found]
-    covered = {i for p, w in zip(parts, e.labels, strict=True) if p is not None for i in w}
-    if not any(parts):
+    return [None if part is None else part.joined() for part in found]
+
+
+def _joined(e: Einsum, parts: Sequence[Shifted | None]) -> Contraction | None:
+    """One exponent for all operands; none where it has to have more labels than each of theirs.
+
+    It would be the larger of a product's results by what is summed, n times one of n x n matrices.
+    """
+    labels = [set(w) for part, w in zip(parts, e.labels, strict=True) if part is not None]
+    covered = set().union(*labels)
+    if covered not in labels:
         return None
     kept = tuple([label for label in e.out if label in covered])
     summed = tuple([label for label in range(len(e.extents)) if label in covered - set(e.out)])
@@ -302,9 +314,10 @@ def weighted_log_sum(e: Einsum, depth: int = MAX_DEPTH) -> Expr | None:
 
 
 def _of_contraction(e: Einsum, depth: int) -> Shifted | None:
-    found = contraction_of(e, depth)
+    parts = _parts_of(e, depth)
+    found = _joined(e, parts)
     if found is None:
-        return None
+        return _one_by_one(e, parts) if any(parts) else None
     extents = dict(enumerate(e.extents))
     if all(is_positive(weight, False) for weight, _ in found.weights):
         whole = weighted_log_sum(e, depth)
@@ -320,6 +333,26 @@ def _of_contraction(e: Einsum, depth: int) -> Shifted | None:
     share = exp(found.exponent - einsum([top], [axes], found.word, ONE, extents))
     weight = _product([*found.weights, (share, found.word)], e.out, extents)
     return Shifted(einsum([top], [axes], e.out, ONE, extents), weight)
+
+
+def _one_by_one(e: Einsum, parts: Sequence[Shifted | None]) -> Shifted | None:
+    """Each operand over its own sum: shares multiplied as matrices are, and sums beside them."""
+    tops, weights, extents = [], [], dict(enumerate(e.extents))
+    for part, arg, own in zip(parts, e.args, e.labels, strict=True):
+        if part is None or is_share(part.exponent):
+            weights.append((arg, own))
+            continue
+        axes = tuple([label for label in own if label in e.out])
+        word = axes + tuple([label for label in own if label not in e.out])
+        top = einsum([part.exponent], [own], word, ONE, extents)
+        if len(axes) < len(word):
+            top = apply(LOGSUMEXP, top, params=(len(word) - len(axes),))
+            below = einsum([top], [axes], own, ONE, extents)
+            weights.append((exp(part.exponent - below), own))
+        tops.append(einsum([top], [axes], e.out, ONE, extents))
+        if part.weight is not None:
+            weights.append((part.weight, own))
+    return Shifted(add(tops), _product(weights, e.out, extents)) if tops else None
 
 
 def log_of(e: Expr) -> Expr | None:
@@ -339,39 +372,3 @@ def log_of(e: Expr) -> Expr | None:
         return None
     parts = whole_sum.joined()
     return parts.exponent if parts.weight is None else parts.exponent + log(parts.weight)
-
-
-# --- what is taken out and put back ---------------------------------------------------------------
-
-
-def shifts_undone(e: Add) -> Expr | None:
-    """k c + k logsumexp(a - c) as k logsumexp(a), whatever c is, and sums of such with weights."""
-    for place, term in enumerate(e.args):
-        coef, viewed = split_coef(term)
-        total, seen = _seen(viewed)
-        if not isinstance(total, Apply) or total.op is not LOGSUMEXP:
-            continue
-        (a,) = total.args
-        core = set(range(total.ndim, a.ndim))
-        for part in [part for part in terms_of(a) if core <= absent_axes(part)]:
-            put_back = scale(seen(drop_axes(part, core)), coef.by(number(-1)))
-            rest = [arg for k, arg in enumerate(e.args) if k != place and arg is not put_back]
-            if len(rest) == len(e.args) - 2:
-                whole = apply(LOGSUMEXP, add([a, scale(part, Coef(-1))]), params=total.params)
-                return add([*rest, scale(seen(whole), coef)])
-    return None
-
-
-def _seen(e: Expr) -> tuple[Expr, Callable[[Expr], Expr]]:
-    """The one log-sum-exp that e is a view or a product of, and the same of others."""
-    if not isinstance(e, Einsum):
-        return e, lambda other: other
-    places = [k for k, a in enumerate(e.args) if isinstance(a, Apply) and a.op is LOGSUMEXP]
-    if len(places) != 1:
-        return e, lambda other: other
-    (k,), extents = places, dict(enumerate(e.extents))
-
-    def instead(other: Expr) -> Expr:
-        return einsum([*e.args[:k], other, *e.args[k + 1 :]], e.labels, e.out, ONE, extents)
-
-    return e.args[k], instead

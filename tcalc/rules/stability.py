@@ -30,9 +30,10 @@ from ..ops.elementwise import (
 )
 from ..ops.reductions import logsumexp, max
 from ..ops.special import erf, erfc, inverse_mills, log_ndtr, ndtr
-from .exponentials import exponent_leaves, has_total, is_share, log_of, shifted, shifts_undone
+from .exponentials import exponent_leaves, has_total, is_share, log_of, shifted
 from .facts import is_nonnegative
 from .strategy import rule
+from .undone_shifts import shifts_undone
 
 STABLE = "stability"
 
