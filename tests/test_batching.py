@@ -18,6 +18,7 @@ from tcalc.support.errors import RangeError
 from tests.cases import BY_NAME, CASES, EXTENTS
 from tests.test_operators import close, differentiable
 
+RNG = np.random.default_rng(0)
 SIZES = (0, 1, 3)
 #: Cases in which the first variable stands.
 PRESENT = [c.name for c in CASES if c.name != "no-dependence"]
@@ -300,3 +301,53 @@ def test_integers_that_are_expressions_stay_indices() -> None:
     np.testing.assert_array_equal(rows, x[places])
     picked = tc.compile(lambda ks, x: tc.vmap(lambda k: x[k])(ks))
     np.testing.assert_array_equal(picked(places[0], x), x[places[0]])
+
+
+# --- where the axis stands in results -------------------------------------------------------------
+
+
+def test_the_axis_of_results_is_where_it_is_wanted() -> None:
+    x, A = tc.var("x", "n"), tc.var("A", ("n", "n"))
+    data = {"x": RNG.normal(size=(4, 3)), "A": RNG.normal(size=(3, 3))}
+    e = A * x * x
+    rows = tc.vmap(e, {"x": 0})(data)
+    for axis in (0, 1, 2, -1, -3):
+        moved = tc.vmap(e, {"x": 0}, out_axes=axis)
+        np.testing.assert_array_equal(moved(data), np.moveaxis(rows, 0, axis))
+        assert moved.shape[axis] == "B"
+    several = tc.vmap({"a": e, "b": (x, tc.sum(x))}, {"x": 0}, out_axes={"a": 2, "b": (1, 0)})
+    assert several["a"].shape == ("n", "n", "B")
+    assert [part.shape for part in several["b"]] == [("n", "B"), ("B",)]
+    assert tc.grad(tc.sum(several["a"]), "x").shape == ("B", "n")
+
+
+def test_the_axis_of_results_of_functions() -> None:
+    def several(v: Any) -> Any:
+        return {"a": 2 * v, "b": [np.outer(v, v), np.sum(v)]}
+
+    given = RNG.normal(size=(4, 3))
+    plain = tc.vmap(several)(given)
+    moved = tc.vmap(several, out_axes={"a": 1, "b": [-1, 0]})(given)
+    np.testing.assert_array_equal(moved["a"], plain["a"].T)
+    np.testing.assert_array_equal(moved["b"][0], np.moveaxis(plain["b"][0], 0, 2))
+    np.testing.assert_array_equal(moved["b"][1], plain["b"][1])
+    upper = tc.vmap(several, out_axes={"a": 1, "b": 0})(given)
+    np.testing.assert_array_equal(upper["b"][0], plain["b"][0])
+    again = tc.vmap(several)(given)
+    np.testing.assert_array_equal(again["a"], plain["a"])
+    slopes = tc.vmap(tc.grad(lambda v: np.sum(v**3)), out_axes=1)(given)
+    np.testing.assert_allclose(slopes, 3 * given.T**2)
+
+
+@pytest.mark.parametrize(
+    ("out_axes", "error", "words"),
+    [
+        (2, tc.ShapeError, "vmap: out_axes: axis 2 is out of range for 2 axes"),
+        (None, tc.ShapeError, "vmap: out_axes: axis None is out of range"),
+        ([0, 1], TypeError, r"out_axes=\[0, 1\] for results of shapes \{'a': \(3,\)\}"),
+        ({"b": 0}, TypeError, r"out_axes=\{'b': 0\} for results"),
+    ],
+)
+def test_axes_that_results_do_not_have(out_axes: Any, error: type, words: str) -> None:
+    with pytest.raises(error, match=words):
+        tc.vmap(lambda v: {"a": 2 * v}, out_axes=out_axes)(np.ones((2, 3)))

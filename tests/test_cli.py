@@ -118,6 +118,7 @@ REFUSED: list[tuple[list[str], list[str]]] = [
     (["derive", "S", "--var", "S=n,n:lower-triangular"], ["did you mean `lower`"]),
     (["derive", "x", "--var", "x=n:symmetric"], ["square", "(n,)"]),
     (["derive", "x", "--var", "x=n", "--var", "x=m"], ["x is declared already"]),
+    (["derive", "S", "--var", "S=n,n,symmetric"], ["symmetric is a property", "S=n,n:symmetric"]),
     (["eval", "sum(w)"], ["--data"]),
     (["eval", "sum(w)", "--data", "missing.npz"], ["missing.npz"]),
     (["eval", "sum(w)", "--data", "."], ["directory"]),

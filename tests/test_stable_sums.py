@@ -265,7 +265,9 @@ def test_products_of_exponentials_are_products_of_matrices() -> None:
         given = {name: data[name] for name in loss.variables}
         step = tc.compile((loss, tc.grad(loss, "T")))
         value, gradient = step(given)
-        assert step.plan_for(**{k: v.shape for k, v in given.items()}).peak_bytes < 4 * 8 * (60 * 70 + 60 * 50 + 50 * 70)
+        assert step.plan_for(**{k: v.shape for k, v in given.items()}).peak_bytes < 4 * 8 * (
+            60 * 70 + 60 * 50 + 50 * 70
+        )
         np.testing.assert_allclose(value, np.sum(data["C"] * np.log(product)))
         direction, h = rng.normal(size=(60, 50)), 1e-6
         sides = [step({**given, "T": data["T"] + s * direction})[0] for s in (h, -h)]

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from ..graph.extents import extent_names, show_shape
 from ..graph.nodes import Expr, Var
+from ..graph.properties import PROPERTIES
 from ..graph.variables import canonical_name, check_shape, var
 from ..support.misspelt import closest_name
 from ..support.whole_numbers import clipped_repr
@@ -25,7 +26,8 @@ def declare(rows: Iterable[str]) -> dict[str, Var]:
     Raises
     ------
     ValueError
-        Of rows of another form, of a name that is declared twice, of an unknown property.
+        Of rows of another form, of a name that is declared twice, of an unknown property, or of one
+        among the extents.
     """
     found: dict[str, Var] = {}
     for row in rows:
@@ -39,6 +41,10 @@ def declare(rows: Iterable[str]) -> dict[str, Var]:
             raise ValueError(f"{shown}: expected NAME=extents, such as X=m,n")
         if name in found:
             raise ValueError(f"{shown}: {name} is declared already")
+        for word in PROPERTIES.keys() & set(words):
+            rest = ",".join([w for w in words if w not in PROPERTIES])
+            meant = f"{name}={rest}:{word}"
+            raise ValueError(f"{shown}: {word} is a property, which stands behind a colon: {meant}")
         shape = check_shape(words if words != [""] else (), shown)
         try:
             found[name] = var(name, shape, **dict.fromkeys(chosen, True))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..graph import trees
@@ -11,6 +11,7 @@ from ..graph.nodes import Expr, Var, dimensions, variables
 from ..graph.normal import view
 from ..graph.properties import property_rows
 from ..graph.variables import canonical_name, check_extent, var
+from ..ops.arithmetic import check_axis
 from ..support.errors import ShapeError
 from ..support.whole_numbers import whole_number
 from .batching import with_batch_axis
@@ -18,8 +19,10 @@ from .deep_expressions import shortened
 from .projection import as_root, keeping_variables
 
 
-def vmap(e: Any, in_axes: Mapping[Any, int | None], size: Extent | None = None) -> Any:
-    """An expression, or a nest of them, with a batch axis in front.
+def vmap(
+    e: Any, in_axes: Mapping[Any, int | None], size: Extent | None = None, out_axes: Any = 0
+) -> Any:
+    """An expression, or a nest of them, with a batch axis.
 
     Parameters
     ----------
@@ -28,17 +31,22 @@ def vmap(e: Any, in_axes: Mapping[Any, int | None], size: Extent | None = None) 
         Where the batch axis stands in the variables that have one; ``None`` for those without.
     size : int or str, optional
         The extent of the batch: by default the dimension "B", or B1, … where that name is taken.
+    out_axes : int, or nested tuple, list or dict of int
+        Where the batch axis stands in results: one axis for all of them, or a nest as they are, of
+        which a part may be one axis for all below it.
 
     Returns
     -------
     Expr or nest
         Every variable in `in_axes` is replaced by one of the same name with one more axis. Results
-        have the shape ``(size, *e.shape)``; their derivatives keep the unit tensor of the batch.
+        have the shape ``(size, *e.shape)``, or with the batch axis where `out_axes` says; their
+        derivatives keep the unit tensor of the batch.
 
     Raises
     ------
     TypeError
-        For names that the expression does not have; `ShapeError` for axes that do not exist.
+        For names that the expression does not have, and `out_axes` that nest as no results do;
+        `ShapeError` for axes that do not exist.
 
     Notes
     -----
@@ -70,7 +78,35 @@ def vmap(e: Any, in_axes: Mapping[Any, int | None], size: Extent | None = None) 
         keeping_variables(value, [batched.get(v, v) for v in root.variables.values()])
         for value, root in zip(with_batch_axis(roots, items, extent), roots, strict=True)
     ]
-    return trees.rebuild(e, found)
+    return with_axes_at(e, found, out_axes)
+
+
+def with_axes_at(tree: Any, values: Sequence[Expr], axes: Any) -> Any:
+    """Results, whose first axis is the batch's, with it at others, nested as `tree`."""
+    moved = []
+    for value, given in zip(values, _axis_of_each(tree, axes), strict=True):
+        place = check_axis(given, value.ndim, "vmap: out_axes")
+        rest = list(range(1, value.ndim))
+        moved.append(view(value, [*rest[:place], 0, *rest[place:]]) if place else value)
+    return trees.rebuild(tree, moved)
+
+
+def _axis_of_each(tree: Any, axes: Any) -> list[Any]:
+    """The axis of each leaf, of axes that nest as the tree does, or as its upper part."""
+    if not isinstance(axes, tuple | list | dict):
+        return [axes] * len(trees.leaves(tree))
+    parts, given = _parts(tree), _parts(axes)
+    if parts.keys() != given.keys() or isinstance(tree, dict) is not isinstance(axes, dict):
+        shapes = trees.shown_shapes(tree)
+        raise TypeError(f"vmap: out_axes={axes!r:.60} for results of shapes {shapes}")
+    return [axis for key, part in parts.items() for axis in _axis_of_each(part, given[key])]
+
+
+def _parts(tree: Any) -> dict[Any, Any]:
+    """What stands in a nest, by its place."""
+    if isinstance(tree, tuple | list):
+        return dict(enumerate(tree))
+    return tree if isinstance(tree, dict) else {}
 
 
 def _size(size: Extent | None, roots: list[Expr]) -> Extent:

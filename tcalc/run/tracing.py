@@ -18,6 +18,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from ..calculus.batch_axes import with_axes_at
 from ..calculus.batching import with_batch_axis
 from ..graph import trees
 from ..graph.bound_variables import Scope, refuse_strays
@@ -260,9 +261,9 @@ class DerivativeFunction(TransformedFunction):
 class BatchedFunction(TransformedFunction):
     """A function of one item, for all items of a batch."""
 
-    def __init__(self, fun: Callable[..., Any], in_axes: Any) -> None:
-        super().__init__(fun, "vmap", repr(in_axes))
-        self.in_axes = in_axes
+    def __init__(self, fun: Callable[..., Any], in_axes: Any, out_axes: Any) -> None:
+        super().__init__(fun, "vmap", repr((in_axes, out_axes)))
+        self.in_axes, self.out_axes = in_axes, out_axes
 
     def opened(self, inputs: TraceInputs, args: Sequence[Any]) -> Sequence[Any]:
         axes = self.in_axes
@@ -309,7 +310,8 @@ class BatchedFunction(TransformedFunction):
 
     def transformed(self, inputs: TraceInputs, result: Any) -> Any:
         (size,) = set(inputs.sizes.values())
-        return trees.rebuild(result, with_batch_axis(trees.leaves(result), inputs.items, size))
+        found = with_batch_axis(trees.leaves(result), inputs.items, size)
+        return with_axes_at(result, found, self.out_axes)
 
 
 # --- compiled functions ---------------------------------------------------------------------------

@@ -98,9 +98,9 @@ vjp = _transform(directional.vjp, "the cotangent of the result", transposed=True
 
 
 @functools.wraps(batch_axes.vmap)
-def vmap(e: Any, /, in_axes: Any = 0, size: Extent | None = None) -> Any:
+def vmap(e: Any, /, in_axes: Any = 0, size: Extent | None = None, out_axes: Any = 0) -> Any:
     if not trees.is_function(e):
-        return batch_axes.vmap(e, in_axes, size)
+        return batch_axes.vmap(e, in_axes, size, out_axes)
     if size is not None:
         raise TypeError("vmap of a function: the arrays have the size of the batch, not size=")
-    return BatchedFunction(e, in_axes)
+    return BatchedFunction(e, in_axes, out_axes)
