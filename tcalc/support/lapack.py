@@ -48,7 +48,7 @@ def workspace(size: int, dtype: np.dtype[Any]) -> np.ndarray:
 
 def has_factor(a: np.ndarray) -> bool:
     """Is a symmetric matrix positive definite: has it a Cholesky factor?"""
-    held = np.array(a, np.result_type(a, np.float32))
+    held = np.array(a, np.float32 if a.dtype == np.float32 else np.float64)
     with one_thread(OF_SCIPY) if len(a) < MANY else nullcontext():
         return not (len(a) and _called("potrf", b"L", len(a), held, len(a)))
 

@@ -49,7 +49,7 @@ def _is_shared(x: Array, y: Array, out: Array) -> bool:
     """Is a product large enough for threads, and of numbers that BLAS has?"""
     large = x.size * y.size > SHARED * len(y)
     same = x.dtype == y.dtype == out.dtype and out.dtype.char in "fd"
-    return large and same and out.ndim <= 2 >= x.ndim
+    return large and same and max(x.ndim, y.ndim, out.ndim) <= 2
 
 
 def _has_threads() -> bool:
