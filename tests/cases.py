@@ -168,7 +168,11 @@ class Case:
     def derivative(self, v: str, order: int) -> Callable[..., Any]:
         """jax's derivative of some order with respect to one variable."""
         compute = self.function()
-        found = lambda value, arrays: compute({**arrays, v: value})  # noqa: E731
+
+        def at(value: Any, arrays: Any) -> Any:
+            return compute({**arrays, v: value})
+
+        found: Callable[..., Any] = at
         for k in range(order):
             found = jax.jacrev(found) if k == 0 else jax.jacfwd(found)
         return lambda arrays: found(arrays[v], arrays)

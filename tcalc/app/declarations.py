@@ -41,10 +41,13 @@ def declare(rows: Iterable[str]) -> dict[str, Var]:
             raise ValueError(f"{shown}: expected NAME=extents, such as X=m,n")
         if name in found:
             raise ValueError(f"{shown}: {name} is declared already")
-        for word in PROPERTIES.keys() & set(words):
-            rest = ",".join([w for w in words if w not in PROPERTIES])
-            meant = f"{name}={rest}:{word}"
-            raise ValueError(f"{shown}: {word} is a property, which stands behind a colon: {meant}")
+        among = [w for w in words if w in PROPERTIES]
+        if among:
+            sizes = ",".join([w for w in words if w not in PROPERTIES])
+            meant = ":".join([f"{name}={sizes}", *among, *chosen])
+            raise ValueError(
+                f"{shown}: {among[0]} is a property, which stands behind a colon: {meant}"
+            )
         shape = check_shape(words if words != [""] else (), shown)
         try:
             found[name] = var(name, shape, **dict.fromkeys(chosen, True))

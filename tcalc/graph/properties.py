@@ -87,12 +87,8 @@ class Property:
 # --- sets that are no subspaces -------------------------------------------------------------------
 
 
-#: Rows from which a factor is made for the test alone, in as few passes as there can be.
-LARGE = 64
-
-
 def _is_definite(a: Array) -> bool:
-    if a.ndim == 2 and len(a) >= LARGE:
+    if a.ndim == 2 and len(a) >= lapack.LARGE:
         return lapack.has_factor(a)
     try:
         np.linalg.cholesky(a)

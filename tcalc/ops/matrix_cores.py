@@ -16,9 +16,6 @@ from ..support.conditions import looked_at_later
 from ..support.errors import LinAlgError, ShapeError
 from .operands import shown_operands
 
-#: Extent from which calling LAPACK by itself, in place, is worth its overhead.
-LARGE = 64
-
 
 def square(name: str, e: Expr) -> Expr:
     if e.ndim < 2 or e.shape[-1] != e.shape[-2]:

@@ -269,11 +269,6 @@ class Contraction(NamedTuple):
     weights: list[LabelledExpr]
 
 
-def contraction_of(e: Einsum, depth: int = MAX_DEPTH) -> Contraction | None:
-    """A contraction as a sum of exponentials, where exponentials are among its operands."""
-    return _joined(e, _parts_of(e, depth))
-
-
 def _parts_of(e: Einsum, depth: int) -> list[Shifted | None]:
     """Its operands as exponentials, None where one is none."""
     found = [shifted(arg, False, depth - 1) for arg in e.args]
@@ -281,7 +276,7 @@ def _parts_of(e: Einsum, depth: int) -> list[Shifted | None]:
 
 
 def _joined(e: Einsum, parts: Sequence[Shifted | None]) -> Contraction | None:
-    """One exponent for all operands; none where it has to have more labels than each of theirs.
+    """A contraction as a sum of exponentials; None where no operand's exponent has all labels.
 
     It would be the larger of a product's results by what is summed, n times one of n x n matrices.
     """
@@ -302,9 +297,8 @@ def _joined(e: Einsum, parts: Sequence[Shifted | None]) -> Contraction | None:
     return Contraction(add(exponents), word, len(summed), weights)
 
 
-def weighted_log_sum(e: Einsum, depth: int = MAX_DEPTH) -> Expr | None:
-    """The logarithm of a contraction whose exponent has all its labels."""
-    found = contraction_of(e, depth)
+def weighted_log_sum(e: Einsum, found: Contraction | None) -> Expr | None:
+    """The logarithm of a contraction, as it was found, whose exponent has all its labels."""
     if found is None or not found.summed or len(found.word) < len(e.extents):
         return None
     if not found.weights:
@@ -320,7 +314,7 @@ def _of_contraction(e: Einsum, depth: int) -> Shifted | None:
         return _one_by_one(e, parts) if any(parts) else None
     extents = dict(enumerate(e.extents))
     if all(is_positive(weight, False) for weight, _ in found.weights):
-        whole = weighted_log_sum(e, depth)
+        whole = weighted_log_sum(e, found)
         if whole is not None:
             return Shifted(whole)
     if is_share(found.exponent):
@@ -359,7 +353,7 @@ def log_of(e: Expr) -> Expr | None:
     """The logarithm of an expression with exponentials, without the sum of them."""
     inner = e.args[0] if isinstance(e, Einsum) and len(e.args) == 1 else None
     if isinstance(e, Einsum) and e.summed:
-        whole = weighted_log_sum(e)
+        whole = weighted_log_sum(e, _joined(e, _parts_of(e, MAX_DEPTH)))
         if whole is not None:
             return whole
     elif isinstance(inner, Einsum) and isinstance(e, Einsum) and inner.summed:

@@ -14,6 +14,8 @@ import numpy as np
 
 from .blas import OF_SCIPY, one_thread
 
+#: Rows from which calling LAPACK by itself, in place, is worth its overhead.
+LARGE = 64
 #: Columns of which LAPACK makes blocks where the workspace has room, and entries beside them.
 BLOCK, BESIDE = 64, 65 * 64
 #: Parts of a triangle, each of whole rows.

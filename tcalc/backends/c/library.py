@@ -19,12 +19,13 @@ from weakref import finalize
 
 import numpy as np
 
+from ...support.blas import OF_NUMPY, OF_SCIPY, one_thread
 from ...support.c_text import SHARED, routines
 from ...support.lapack import addresses
 from .cache import closed
 from .compiler import CONTRACTED, MOST, QUICK, loaded
 from .outlining import outlined
-from .pool import given, single
+from .pool import given
 from .powers import FUNCTIONS as POWERS
 from .rows import ENTRY_FUNCTIONS, REDUCTION_FUNCTIONS, RENAMED, VECTORS
 from .sharing import NAME
@@ -207,7 +208,7 @@ def _routines(char: str) -> Any:
     library.tcalc_give_lapack(lapack)
     library.tcalc_give.argtypes = [ctypes.c_void_p, ctypes.c_double]
     library.tcalc_give(blas, 0.0)
-    with single():
+    with one_thread(OF_NUMPY, OF_SCIPY):
         until = _pieces_until(library, char)
     library.tcalc_give(blas, until)
     return (ctypes.c_void_p * len(_names())).in_dll(library, "tcalc_routines")

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
-from ...support.blas import OF_NUMPY, OF_SCIPY, address, blas_threads, counted_by, one_thread
+from ...support.blas import OF_SCIPY, address, blas_threads, counted_by
 from ...support.records import NamedTuple
 from .compiler import loaded
 
@@ -43,14 +41,6 @@ def _pool() -> ctypes.CDLL:
 def given() -> list[int]:
     """Addresses of the function that has a job done, and of BLAS's number of threads."""
     return [address(_pool()[name]) for name in _GIVEN]
-
-
-@contextmanager
-def single() -> Iterator[None]:
-    """Within it the BLAS of NumPy and that of SciPy have one thread."""
-    _pool()
-    with one_thread(OF_NUMPY, OF_SCIPY):
-        yield
 
 
 def counts() -> Counts:

@@ -15,6 +15,7 @@ import numpy as np
 from ...plan.kinds.table import KINDS
 from ...plan.steps import RESULT, VIEW, Plan, Step, TiledLoop, Unit
 from ...plan.tiles import Tiling
+from ...support.blas import OF_NUMPY, OF_SCIPY, one_thread
 from ...support.machine import COMPILED_MACHINE
 from ..host.program import Binder, HostProgram
 from ..host.slots import Run, Slots, allocation, cleared, dropped
@@ -32,7 +33,6 @@ from .functions import CFunction, CompiledSteps
 from .held import HeldStep, held
 from .loops import Loops
 from .objects import check_addresses
-from .pool import single
 from .tiles import CompiledTiles
 from .together import Beside as Beside
 from .together import Together
@@ -81,7 +81,7 @@ def _beside_threads(step: Step, run: Run) -> Run:
         return run
 
     def alone(v: Slots) -> None:
-        with single():
+        with one_thread(OF_NUMPY, OF_SCIPY):
             run(v)
 
     return alone

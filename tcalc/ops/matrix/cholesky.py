@@ -16,9 +16,10 @@ from ...graph.normal import einsum
 from ...graph.operators import Kernels, Meaning, Op, for_each_row
 from ...graph.spelling import Spelling
 from ...support.errors import LinAlgError
+from ...support.lapack import LARGE
 from ...support.triangles import turned
 from ..arithmetic import as_expr, public
-from ..matrix_cores import LARGE, attempt, labels, of_square, refuse, square, symmetric_part
+from ..matrix_cores import attempt, labels, of_square, refuse, square, symmetric_part
 from .triangular import lower_half, tri_inverse
 
 __all__ = ["cholesky"]

@@ -15,8 +15,9 @@ from ...graph.nodes import Expr
 from ...graph.normal import einsum
 from ...graph.operators import Kernels, Meaning, Op, for_each_row
 from ...graph.spelling import Spelling
+from ...support.lapack import LARGE
 from ...support.triangles import mirrored
-from ..matrix_cores import LARGE, labels, of_square
+from ..matrix_cores import labels, of_square
 from .cholesky import CHOLESKY
 
 __all__: list[str] = []

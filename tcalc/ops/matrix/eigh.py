@@ -21,7 +21,6 @@ from ...support import lapack
 from ...support.conditions import known
 from ..arithmetic import as_expr, public
 from ..matrix_cores import (
-    LARGE,
     attempt,
     both,
     labels,
@@ -47,7 +46,7 @@ NO_CONVERGENCE = "eigh: no convergence, as with entries that are not finite"
 
 def _eigh(xp: Any, params: tuple[Any, ...], a: Any) -> Any:
     a = symmetric(xp, a)
-    if a.ndim > 2 or len(a) < LARGE or not xp.isfinite(a).all():
+    if a.ndim > 2 or len(a) < lapack.LARGE or not xp.isfinite(a).all():
         return _decomposed(xp, a)
     # Row-major memory of a symmetric matrix is itself in column-major order.
     w, v, failed = lapack.syevd(np.ascontiguousarray(a))

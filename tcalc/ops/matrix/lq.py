@@ -19,9 +19,10 @@ from ...graph.normal import add, einsum
 from ...graph.operators import Kernels, Meaning, Op
 from ...graph.spelling import Spelling
 from ...support.errors import ShapeError
+from ...support.lapack import LARGE
 from ...support.triangles import without_upper
 from ..arithmetic import as_expr, public
-from ..matrix_cores import LARGE, labels, refuse, same
+from ..matrix_cores import labels, refuse, same
 from .directional_rows import member
 from .results import QRResult
 from .triangular import lower_half, tri_inverse

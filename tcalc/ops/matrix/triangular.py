@@ -12,9 +12,10 @@ from ...graph.nodes import Expr
 from ...graph.normal import einsum
 from ...graph.operators import Kernels, Meaning, Op, for_each_row
 from ...graph.spelling import Spelling
+from ...support.lapack import LARGE
 from ...support.triangles import without_upper
 from ..arithmetic import as_expr, public
-from ..matrix_cores import LARGE, labels, of_square, refuse, same, square
+from ..matrix_cores import labels, of_square, refuse, same, square
 
 __all__ = ["tri_inverse"]
 

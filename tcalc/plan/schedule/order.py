@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import inf, prod
+from math import prod
 
 from ..builder import Builder
 from ..kinds.table import KINDS
@@ -63,17 +63,13 @@ def hasten_reductions(b: Builder) -> None:
     b.steps.sort(key=lambda step: place[step.out])
 
 
-def beside_each_other(steps: Sequence[Step], most: float = inf) -> list[Step]:
-    """Functions of one operand follow each other: compilers see what they have in common.
-
-    Of results with more entries than `most`, it would be too much to hold one for longer.
-    """
+def beside_each_other(steps: Sequence[Step]) -> list[Step]:
+    """Functions of one operand follow each other: compilers see what they have in common."""
     found: list[Step] = []
     last: dict[tuple[int, ...], Step] = {}
     for step in steps:
         place = len(found)
-        function = step.kind in ("ufunc", "kernel") and step.params[0].elementwise
-        if function and prod(step.shape) <= most:
+        if step.kind in ("ufunc", "kernel") and step.params[0].elementwise:
             if step.args in last:
                 place = next(k for k, s in enumerate(found) if s is last[step.args]) + 1
             last[step.args] = step
