@@ -11,7 +11,7 @@ from ..graph.applications import application, parts
 from ..graph.extents import ONE, Shape
 from ..graph.nodes import Add, Apply, Einsum, Expr, Labels, Part
 from ..graph.normal import add, einsum, terms_of
-from ..graph.operators import batch_axes
+from ..graph.operators import Slope, batch_axes
 
 
 def unit_tensor(shape: Shape) -> Expr:
@@ -21,8 +21,18 @@ def unit_tensor(shape: Shape) -> Expr:
 
 
 def operands_of(node: Expr) -> tuple[Expr, ...]:
-    """The operands that a node is a function of; of one output, those of its application."""
+    """What a node is differentiated by: its operands, or what these are made of.
+
+    Of one output of several those of its application.
+    """
+    if slopes := _slopes(node):
+        return tuple([slope.operand for slope in slopes])
     return node.args[0].args if isinstance(node, Part) else node.args
+
+
+def _slopes(node: Expr) -> list[Slope] | None:
+    own = node.op.meaning.slopes if isinstance(node, Apply) else None
+    return own(node) if own and isinstance(node, Apply) else None
 
 
 def local_pushforward(node: Expr, k: int, tangent: Expr) -> Expr | None:
@@ -34,6 +44,10 @@ def local_pushforward(node: Expr, k: int, tangent: Expr) -> Expr | None:
         return tangent
     if isinstance(node, Apply) and node.op.meaning.pushforward is not None:
         return node.op.meaning.pushforward(k, tangent, node)
+    if slopes := _slopes(node):
+        extra = _fresh(node.ndim, tangent.ndim - slopes[k].operand.ndim)
+        out = _fresh(0, node.ndim)
+        return _times_slope(slopes[k], node, tangent, slopes[k].word + extra, out + extra)
     directions = tangent.ndim - operands_of(node)[k].ndim
     if isinstance(node, Einsum):
         extra = _fresh(len(node.extents), directions)
@@ -54,6 +68,10 @@ def local_pullback(node: Expr, k: int, cotangent: Expr) -> Expr | None:
     if isinstance(node, Apply) and node.op.meaning.pullback is not None:
         return node.op.meaning.pullback(k, cotangent, node)
     lead = cotangent.ndim - node.ndim
+    if slopes := _slopes(node):
+        extra = _fresh(node.ndim, lead)
+        out = _fresh(0, node.ndim)
+        return _times_slope(slopes[k], node, cotangent, extra + out, extra + slopes[k].word)
     if isinstance(node, Einsum):
         extra = _fresh(len(node.extents), lead)
         return _replaced(node, k, cotangent, extra + node.out, extra + node.labels[k])
@@ -71,6 +89,13 @@ def _replaced(node: Einsum, k: int, other: Expr, read: Labels, result: Labels) -
     ops = [*node.args[:k], other, *node.args[k + 1 :]]
     words = [*node.labels[:k], read, *node.labels[k + 1 :]]
     return einsum(ops, words, result, node.coef, dict(enumerate(node.extents)))
+
+
+def _times_slope(slope: Slope, node: Expr, other: Expr, read: Labels, result: Labels) -> Expr:
+    """The product of a derivative by what operands are made of with `other`."""
+    ops, words = [e for e, _ in slope.factors], [word for _, word in slope.factors]
+    extents = dict(enumerate(node.shape))
+    return einsum([*ops, other], [*words, read], result, slope.coef, extents)
 
 
 def _times_partial(node: Expr, k: int, other: Expr, read: Labels, result: Labels) -> Expr | None:

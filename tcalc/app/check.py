@@ -7,20 +7,22 @@ alone determine, by interpolation at a few points around 0. It uses nothing symb
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from ..calculus.transforms import check_order, derivative, variables_named
 from ..graph import trees
-from ..graph.extents import extent_of
-from ..graph.nodes import Derivative, Expr, Var, dimensions
+from ..graph.extents import Shape, extent_of, show_shape
+from ..graph.nodes import Derivative, Expr, Var, dimensions, postorder
 from ..graph.properties import direction, sample
+from ..graph.variables import checked_extent
+from ..run.binding import Declared, ExtentBinding, by_name, to_array
 from ..run.compile import compile
+from ..support.arrays import Array
 from ..support.byte_counts import show_bytes
-from ..support.errors import Error, MemoryLimitError, RangeError
+from ..support.errors import Error, MemoryLimitError, RangeError, ShapeError
 from ..support.given import no_expression
 from ..support.machine import machine_memory
 from ..support.records import NamedTuple
@@ -33,6 +35,8 @@ TOLERANCES = (1e-7, 1e-5, 1e-6, 1e-4)
 STEP_SIZES = (0.08, 0.02, 0.005)
 #: Arrays like the data that exist at one time.
 COPIES = 20
+#: What is added to the smallest extents until no array is empty.
+LARGER = (0, 1, 2, 4, 8, 16, 32, 64)
 
 
 class Report(NamedTuple):
@@ -67,8 +71,15 @@ class Report(NamedTuple):
         )
 
 
-def check(e: Expr, wrt: Any, order: int = 1, mode: str = "auto", seed: int = 0) -> Report:
-    """Compare a derivative with numerical differentiation on random data.
+def check(
+    e: Expr,
+    wrt: Any,
+    order: int = 1,
+    mode: str = "auto",
+    seed: int = 0,
+    at: Mapping[Any, Any] | None = None,
+) -> Report:
+    """Compare a derivative with numerical differentiation, on random data or at a point.
 
     Parameters
     ----------
@@ -80,6 +91,9 @@ def check(e: Expr, wrt: Any, order: int = 1, mode: str = "auto", seed: int = 0) 
     mode : str
         As for `derivative`.
     seed : int
+    at : mapping, optional
+        Data of variables, and extents of dimensions, by name. What is not given is random; extents
+        are small, and as large as it takes for every array to have entries.
 
     Returns
     -------
@@ -88,11 +102,12 @@ def check(e: Expr, wrt: Any, order: int = 1, mode: str = "auto", seed: int = 0) 
     Raises
     ------
     Error
-        Where no random data give finite values, or values are not smooth along random lines.
+        Where no random data, or not those of `at`, give finite values; where values are not smooth
+        along random lines; where there are no entries to compare.
     ValueError
         Of another order, or without a variable; MemoryLimitError where random data do not fit.
     TypeError
-        Of anything but one expression.
+        Of anything but one expression; of a name in `at` that is none of its own.
     """
     if not isinstance(e, Expr):
         raise TypeError(f"one expression is checked, not {no_expression(e)}")
@@ -108,14 +123,22 @@ def check(e: Expr, wrt: Any, order: int = 1, mode: str = "auto", seed: int = 0) 
         raise ValueError("a check needs a variable to differentiate by")
     root = derivative(e, wrt, order, mode)
     known = {**e.variables, **{x.name: x for x in wrt}}
-    sizes = {name: 2 + k % 4 for k, name in enumerate(dimensions([e, *wrt]))}
-    _check_fits(known.values(), sizes)
+    given, bound = _given(at, known, dimensions([e, *wrt]))
     value, slope = compile(e, backend="numpy"), compile(root, backend="numpy")
     rng = np.random.default_rng(seed)
+    for sizes in _extents([e, *wrt], bound):
+        _check_fits(known.values(), sizes)
+        try:
+            _finite_data(value, known, rng, sizes, given)
+            break
+        except RangeError as problem:  # an index that needs larger extents
+            outside = problem
+    else:
+        raise outside
     tolerance = TOLERANCES[order - 1]
     worst, lines = 0.0, 0
     for _ in range(MAX_POINTS):
-        data = _finite_data(value, known, rng, sizes)
+        data = _finite_data(value, known, rng, sizes, given)
         for _ in range(DIRECTIONS):
             line = {x.name: _direction(rng, data[x.name], x) for x in wrt}
             along = _along(trees.leaves(root), trees.leaves(slope({**sizes, **data})), line)
@@ -127,6 +150,53 @@ def check(e: Expr, wrt: Any, order: int = 1, mode: str = "auto", seed: int = 0) 
     if not lines:
         raise Error("values along random lines are not smooth enough for numerical derivatives")
     return Report(worst, tolerance, lines, sizes)
+
+
+def _given(
+    at: Mapping[Any, Any] | None, known: Mapping[str, Var], names: list[str]
+) -> tuple[dict[str, Array], dict[str, int]]:
+    """Data of variables that a user gives, and the extents that these have or that are given."""
+    data, extents = dict[str, Array](), ExtentBinding()
+    for name, value in by_name({} if at is None else at, "at").items():
+        if name in known:
+            declared = Declared.of(known[name], names)
+            data[name] = to_array(value, declared)
+            extents.bind_array(declared, data[name])
+        elif name in names:
+            extents.bind_extent(name, checked_extent(name, value))
+        else:
+            there = ", ".join([*known, *names])
+            raise TypeError(f"at: {name} is no variable or dimension of the expression ({there})")
+    extents.solve()
+    return data, extents.sizes
+
+
+def _extents(nodes: list[Expr], bound: Mapping[str, int]) -> Iterator[dict[str, int]]:
+    """Extents of all dimensions, growing, for which no array of the expression is empty.
+
+    If there are none, such for which neither its value nor a variable is.
+    """
+    names = dimensions(nodes)
+    options = [
+        {name: 2 + more + k % 4 for k, name in enumerate(names)} | dict(bound) for more in LARGER
+    ]
+    everything = list({node.shape: None for node in postorder(nodes)})
+    for shapes in (everything, [node.shape for node in nodes]):
+        found = [each for each in options if not any(_is_empty(shape, each) for shape in shapes)]
+        if found:
+            yield from found
+            return
+    empty = next(shape for shape in shapes if _is_empty(shape, options[-1]))
+    raise Error(
+        f"there is nothing to compare: an array of shape {show_shape(empty)} has no entries"
+    )
+
+
+def _is_empty(shape: Shape, sizes: Mapping[str, int]) -> bool:
+    try:
+        return any(extent_of(n, sizes) == 0 for n in shape)
+    except ShapeError:  # it would be negative
+        return True
 
 
 def _check_fits(variables: Iterable[Var], sizes: Mapping[str, int]) -> None:
@@ -155,9 +225,13 @@ def _along(blocks: list[Derivative], values: list[Any], line: Mapping[str, Any])
 
 
 def _finite_data(
-    value: Any, known: Mapping[str, Var], rng: np.random.Generator, sizes: Mapping[str, int]
-) -> dict[str, Any]:
-    """Random values of variables at which a value is finite: normal, else positive, else small."""
+    value: Any, known: Mapping[str, Var], rng: np.random.Generator, sizes: Mapping[str, int],
+    given: Mapping[str, Array],
+) -> dict[str, Any]:  # fmt: skip
+    """Values of variables, random if not given, at which a value is finite: normal, else positive,
+    else small.
+    """
+    outside = None
     for center, spread in ((0.0, 1.0), (1.0, 0.5), (0.25, 0.15)):
         for _ in range(5):
             data = {
@@ -166,11 +240,18 @@ def _finite_data(
                     v.properties,
                 )
                 for name, v in known.items()
-            }
-            with suppress(RangeError):  # random integers may be no indices
+            } | dict(given)
+            try:
                 if np.isfinite(value({**sizes, **data})).all():
                     return data
-    raise Error("no random data were found at which the expression is finite")
+                outside = None
+            except RangeError as error:  # random integers may be no indices
+                outside = error
+    if outside is not None:
+        raise outside
+    if given.keys() >= known.keys():
+        raise Error("the expression is not finite at the data of at")
+    raise Error("no random data were found at which the expression is finite; at= gives some")
 
 
 def _spread(rng: np.random.Generator, center: float, width: float, shape: list[int]) -> Any:

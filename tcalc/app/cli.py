@@ -179,6 +179,9 @@ def _parser() -> argparse.ArgumentParser:
     test = command("check", _check, "compare a derivative with numerical differentiation")
     _expression_options(test)
     test.add_argument("--seed", type=_seed, default=0)
+    test.add_argument(
+        "--data", type=str.strip, help=".npz file with arrays of some variables; others are random"
+    )
 
     for numeric in (evaluate, test):
         numeric.set_defaults(limit=[("seconds", math.inf)])  # numbers take what they take
@@ -358,14 +361,17 @@ def _eval(arguments: Any) -> int:
 
 @for_text
 def _check(arguments: Any) -> int:
-    e = _read(arguments, declare(arguments.var))
+    data = _arrays(arguments.data) if arguments.data else {}
+    shapes = {name: value.shape for name, value in data.items()}
+    e = _read(arguments, declare(arguments.var), shapes)
     names = _wrt(arguments) or list(e.variables)
+    given = {name: value for name, value in data.items() if name in e.variables}
     if not names:
         raise ValueError("the expression has no variable to differentiate by")
     worst = 0
     for name in names:
         with Progress(f"checking {name}"):
-            report = check(e, name, arguments.order, arguments.mode, arguments.seed)
+            report = check(e, name, arguments.order, arguments.mode, arguments.seed, given)
         print(f"{name}, order {arguments.order}: {report}")
         worst = max(worst, 0 if report.passed else 1)
     return worst

@@ -13,10 +13,10 @@ from typing import Any
 
 from ..support.machine import Machine
 from ..support.records import NamedTuple, record
-from .extents import Extent, Shape
+from .extents import Coef, Extent, Shape
 from .formulas import Formula
 from .iterations import Iteration
-from .nodes import Apply, Expr
+from .nodes import Apply, Expr, Labels
 from .spelling import Spelling
 
 #: Derivative with respect to one operand, from the operands and then the output; its shape is
@@ -59,6 +59,23 @@ class Factorisation(NamedTuple):
     flops: Count
 
 
+class Slope(NamedTuple):
+    """The derivative of a function, a product, by something that its operand is made of.
+
+    Attributes
+    ----------
+    operand, word
+        By what, and where its axes are among those of the function.
+    factors, coef
+        Of the product; each factor at axes of the function.
+    """
+
+    operand: Expr
+    word: Labels
+    factors: tuple[tuple[Expr, Labels], ...]
+    coef: Coef
+
+
 @record(frozen=True, eq=False)
 class Meaning:
     """An operator as a mathematical function: what derivatives, rules and shape inference ask.
@@ -90,6 +107,9 @@ class Meaning:
         ``pushforward(k, tangent, node)`` and ``pullback(k, cotangent, node)`` of operand k, with
         further axes behind (tangent) or before (cotangent) those of the node, for operators whose
         full partial derivative is dearer to multiply by; they return None where that is zero.
+    slopes : callable or None
+        ``slopes(node)``: derivatives by what operands are made of, as of the logarithm of a
+        quotient, in place of those by the operands; None where there are no such.
     inverts : str
         "lower", "positive" or "general" where the result is the inverse of a lower triangle, of a
         positive definite or of any matrix: products with it are planned as solves.
@@ -132,6 +152,7 @@ class Meaning:
     self_adjoint: bool = False
     pushforward: Callable[..., Expr | None] | None = None
     pullback: Callable[..., Expr | None] | None = None
+    slopes: Callable[[Apply], list[Slope] | None] | None = None
     inverts: str = ""
     symmetric: bool = False
     definite: bool = False

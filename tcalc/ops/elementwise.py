@@ -17,6 +17,7 @@ from ..graph.products import is_number, numeral, numeric_value, split_coef
 from ..support.errors import TraceError
 from . import arithmetic
 from .arithmetic import as_expr, as_factor, broadcast, public
+from .by_factors import slopes_of_log, slopes_of_power
 from .choices import choose, is_truth
 from .elementwise_row import NONNEGATIVE, POSITIVE, UNIT, Function, elementwise
 from .guard import guarded
@@ -103,6 +104,7 @@ exp2: Function = elementwise(
 )  # fmt: skip
 log: Function = elementwise(
     "log", lambda x, y: reciprocal(x), latex=r"\log({0})", domain=ABOVE_ZERO, safe=(1,), flops=10,
+    slopes=slopes_of_log(1),
 )  # fmt: skip
 log1p: Function = elementwise(
     "log1p", lambda x, y: reciprocal(1 + x), latex=r"\log(1 + {0})", domain=INSIDE, safe=(0,),
@@ -110,11 +112,11 @@ log1p: Function = elementwise(
 )  # fmt: skip
 log2: Function = elementwise(
     "log2", lambda x, y: reciprocal(x) / math.log(2), latex=r"\log_2({0})", domain=ABOVE_ZERO,
-    safe=(1,), flops=10,
+    safe=(1,), flops=10, slopes=slopes_of_log(math.log(2)),
 )  # fmt: skip
 log10: Function = elementwise(
     "log10", lambda x, y: reciprocal(x) / math.log(10), latex=r"\log_{{10}}({0})",
-    domain=ABOVE_ZERO, safe=(1,), flops=10,
+    domain=ABOVE_ZERO, safe=(1,), flops=10, slopes=slopes_of_log(math.log(10)),
 )  # fmt: skip
 logaddexp: Function = elementwise(
     "logaddexp", lambda a, b, y: _share(a, b, y), lambda a, b, y: _share(b, a, y),
@@ -139,7 +141,7 @@ reciprocal0: Function = elementwise(
 )  # fmt: skip
 sqrt: Function = elementwise(
     "sqrt", lambda x, y: 0.5 * reciprocal(y), latex=r"\sqrt{{{0}}}", domain=ABOVE_ZERO,
-    range=NONNEGATIVE, safe=(1,), flops=4, positive_of=(0,),
+    range=NONNEGATIVE, safe=(1,), flops=4, positive_of=(0,), slopes=slopes_of_power,
 )  # fmt: skip
 _divide: Function = elementwise(
     "divide", lambda a, b, y: reciprocal(b), lambda a, b, y: -(y * reciprocal(b)),
@@ -151,7 +153,7 @@ _power: Function = elementwise(
     lambda a, b, y: y * log(where(equal(a, 0), 1, a)), latex="{0}^{{{1}}}",
     infix=".^", domain=((0.1, 3), (-2, 2)), safe=(1, None), flops=20, positive_of=(0,),
     even=lambda a, b: (0,) if _exponent_is(b, 0) else (),
-    odd=lambda a, b: (0,) if _exponent_is(b, 1) else (),
+    odd=lambda a, b: (0,) if _exponent_is(b, 1) else (), slopes=slopes_of_power,
 )  # fmt: skip
 hypot: Function = elementwise(
     "hypot", lambda a, b, y: a * reciprocal0(y), lambda a, b, y: b * reciprocal0(y),

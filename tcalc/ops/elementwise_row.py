@@ -9,8 +9,8 @@ import numpy as np
 
 from ..graph.applications import apply
 from ..graph.formulas import Formula
-from ..graph.nodes import Expr
-from ..graph.operators import INFINITE, Kernels, Meaning, Op, Operands, Partial
+from ..graph.nodes import Apply, Expr
+from ..graph.operators import INFINITE, Kernels, Meaning, Op, Operands, Partial, Slope
 from ..graph.spelling import Spelling
 from ..support.errors import UnsupportedError
 from ..support.records import record
@@ -51,6 +51,7 @@ def elementwise(
     even: Operands = (),
     odd: Operands = (),
     commutes: bool = False,
+    slopes: Callable[[Apply], list[Slope] | None] | None = None,
 ) -> Function:
     """A row without core axes.
 
@@ -64,7 +65,7 @@ def elementwise(
         Meaning(
             partials, domain=domain or (_ANY,) * len(partials), range=UNIT if truth else range,
             safe=safe, integral=integral, positive_of=positive_of, truth=truth, even=even,
-            odd=odd, commutes=commutes,
+            odd=odd, commutes=commutes, slopes=slopes,
         ),
         Kernels(
             lambda xp, params, *arrays: known(xp, *arrays),
