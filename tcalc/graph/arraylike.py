@@ -39,12 +39,16 @@ OPEN = threading.local()
 surface: LateRows[Callable[..., Any]] = LateRows(__package__, {})
 
 
-def _done(name: str, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """An operation, found again where a function is traced again."""
+def done(operation: Operation, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """What an operation gives, found again where a function is traced again."""
     retrace: _Retrace | None = getattr(OPEN, "retrace", None)
     if retrace is None:
-        return surface[name](*args, **options)
-    return retrace.result(surface[name], args, options)
+        return operation(*args, **options)
+    return retrace.result(operation, args, options)
+
+
+def _done(name: str, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    return done(surface[name], args, options)
 
 
 def _infix(name: str) -> tuple[Binary, Binary]:

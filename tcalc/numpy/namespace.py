@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..graph.arraylike import done
 from ..graph.nodes import Expr
 from ..ops.axes import atleast_1d
 from ..ops.joining import array, concatenate, holds_expressions
@@ -65,12 +66,15 @@ def member(module: types.ModuleType, name: str) -> Any:
     key = full_name(theirs)
     ours = FUNCTIONS.get(key)
 
+    def operation(*args: Any, **options: Any) -> Any:
+        return translated(key, theirs, ours, args, options)
+
     @functools.wraps(theirs)
     def function(*args: Any, **options: Any) -> Any:
         if not _traced(args) and not _traced(options.values()):
             return theirs(*args, **options)
         if ours is None:
             raise refusal(key)
-        return translated(key, theirs, ours, args, options)
+        return done(operation, args, options)
 
     return function
