@@ -17,7 +17,7 @@ from ..graph.normal import add, einsum, scale, terms_of
 from ..graph.operators import TABLE
 from ..graph.products import filled, is_zero, numeral, numeric_value, split_coef
 from ..graph.sums import embeds
-from ..ops.choices import Place, choice, operands_by_entry
+from ..ops.choices import Place, choice, choose, operands_by_entry
 from ..ops.elementwise import power
 from .laws import law
 from .powers import RECIPROCAL, degree_of
@@ -135,6 +135,46 @@ def _guard(e: Expr) -> Iterable[Expr | None]:
 def _with(e: Einsum, k: int, op: Expr) -> Expr:
     ops = [*e.args[:k], op, *e.args[k + 1 :]]
     return einsum(ops, e.labels, e.out, e.coef, dict(enumerate(e.extents)))
+
+
+@law(
+    "choice-in-its-branch",
+    "where(x < y, log(where(x < y, x, 1)), y) = where(x < y, log(x), y)", "where", directed=True,
+    given="what is guarded is finite where the guard stands",
+)  # fmt: skip
+def _choice_in_its_branch(e: Expr) -> Iterable[Expr | None]:
+    """A branch is taken where a condition holds, or does not: another choice by it is made."""
+    axes = tuple(range(e.ndim))
+    condition, *branches = e.args
+    found = [
+        _settled(branch, axes, _decided(condition, axes, holds))
+        for branch, holds in zip(branches, (True, False), strict=True)
+    ]
+    if any(new is not old for new, old in zip(found, branches, strict=True)):
+        yield choose(condition, *found)
+
+
+def _decided(condition: Expr, word: Labels, holds: bool) -> tuple[Place, bool]:
+    """A condition without negations at labels, and whether it holds."""
+    while isinstance(condition, Apply) and condition.op is NOT:
+        (condition,), holds = condition.args, not holds
+    return _core(condition, word), holds
+
+
+def _settled(e: Expr, word: Labels, known: tuple[Place, bool]) -> Expr:
+    """The expression where a condition is known to hold or not, entry by entry."""
+    met, (place, holds) = _met(e, word), known
+
+    def change(new: Expr, old: Expr) -> Expr:
+        asked, found = choice(old), choice(new)
+        if asked is None or found is None:
+            return new
+        told = [_decided(asked[0], at, holds) for at in met.get(id(old), ())]
+        if not told or any(one is not place[0] or at != place[1] for (one, at), _ in told):
+            return new
+        return found[1 if told[0][1] else 2]
+
+    return rewritten([e], change)[0]
 
 
 @law(

@@ -67,14 +67,14 @@ def member(module: types.ModuleType, name: str) -> Any:
     ours = FUNCTIONS.get(key)
 
     def operation(*args: Any, **options: Any) -> Any:
+        if ours is None:
+            raise refusal(key)
         return translated(key, theirs, ours, args, options)
 
     @functools.wraps(theirs)
     def function(*args: Any, **options: Any) -> Any:
         if not _traced(args) and not _traced(options.values()):
             return theirs(*args, **options)
-        if ours is None:
-            raise refusal(key)
         return done(operation, args, options)
 
     return function
