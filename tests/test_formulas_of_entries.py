@@ -72,3 +72,34 @@ def test_sums_over_entries_of_products_are_sums(text: str, form: str, gradient: 
     e = tc.parse(text, X=("m", "n"), w="n", y="m")
     assert str(e) == form
     assert str(tc.grad(e, "w")) == gradient
+
+
+#: Sums with an array that only indices give, in LaTeX: entries, not an array in brackets.
+T, A, B, C = (tc.var(n, tuple(s)) for n, s in {"T": "ijk", "A": "ir", "B": "jr", "C": "kr"}.items())
+low_rank = tc.einsum("ir,jr,kr->ijk", A, B, C)
+ENTRIES = [
+    (tc.grad(tc.sum((T - low_rank) ** 2), A),
+     r"-2 [\sum_{kl} B_{kj} C_{lj} (T_{ikl} - \sum_{m} A_{im} B_{km} C_{lm})]_{ij}"),
+    (tc.sum((T - 3 * low_rank - 1) ** 2),
+     r"\sum_{ijk} (T_{ijk} - 3 \sum_{l} A_{il} B_{jl} C_{kl} - 1)^{2}"),
+    (tc.einsum("ijk->i", (2 * tc.var("s") * low_rank + 1 - T) ** 3),
+     r"[\sum_{jk} (2 s \sum_{l} A_{il} B_{jl} C_{kl} + 1 - T_{ijk})^{3}]_{i}"),
+    (tc.einsum("ijk,jk->kij", T - low_rank, tc.var("M", ("j", "k"))),
+     r"[M_{ki} (T_{jki} - \sum_{l} A_{jl} B_{kl} C_{il})]_{ijk}"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("e", "formula"), ENTRIES)
+def test_sums_with_arrays_that_only_indices_give_are_entries(e: tc.Expr, formula: str) -> None:
+    plain = tc.to_latex(e).replace(r"\left", "").replace(r"\right", "")
+    assert plain == formula
+
+
+def test_choices_in_branches_are_made() -> None:
+    """Huber's loss, as books write its derivative."""
+    r, s, d = tc.var("r", "n"), tc.var("s"), tc.var("d")
+    inside = tc.abs(r) < d * s
+    loss = tc.sum(tc.where(inside, r**2 / (2 * s**2), d * tc.abs(r) / s - d**2 / 2))
+    assert str(tc.grad(loss, r)) == "where(abs(r) < d*s, r/s^2, d*sign(r)/s)"
+    other = tc.sum(tc.where(tc.logical_not(inside), tc.log(s * r), r / s))
+    assert str(tc.grad(other, s)) == "sum(where(logical_not(abs(r) < d*s), 1/s, -r/s^2))"

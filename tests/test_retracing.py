@@ -14,6 +14,7 @@ import pytest
 from numpy.typing import NDArray
 
 import tcalc as tc
+import tcalc.numpy as tnp
 from tcalc.graph import arraylike
 from tcalc.graph.retracing import Retrace
 
@@ -73,6 +74,33 @@ def test_what_was_built_is_found(model: Callable[..., Any], built: Counter[str])
         built.clear()
         np.testing.assert_allclose(g(at), wanted, rtol=1e-10, atol=1e-12)
         assert (sum(built.values()) > 0) == (k == 0)
+
+
+def oscillators(xp: Any, p: Any) -> Any:
+    """Steps of which each puts an array together."""
+    x = xp.array([1.0, 0.5, -0.2])
+    for _ in range(5):
+        x = x + 0.1 * xp.array([p[0] * (x[1] - x[0]), x[0] * (p[1] - x[2]), x[0] * x[1] - p[2]])
+    return xp.sum(xp.stack([x, p]) ** 2)
+
+
+def test_functions_of_the_namespace_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tcalc.numpy import namespace
+
+    names: list[str] = []
+
+    def counted(key: str, *rest: Any) -> Any:
+        names.append(key)
+        return translated(key, *rest)
+
+    translated = namespace.translated
+    monkeypatch.setattr(namespace, "translated", counted)
+    g = tc.grad(lambda p: oscillators(tnp, p))
+    for k in range(3):
+        at = w + k / 8
+        np.testing.assert_allclose(g(at), jax.grad(lambda p: oscillators(jnp, p))(at), rtol=1e-10)
+        assert (len(names) > 0) == (k == 0)
+        names.clear()
 
 
 def test_functions_go_over_to_c_as_expressions_do(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,7 +28,9 @@ class EinsumStyle(Style):
             return self.function(op.name, args)
         return super().infix(op, args, [True] * len(scalar))
 
-    def add(self, terms: Sequence[Fragment]) -> Fragment:
+    def add(
+        self, terms: Sequence[Fragment], ndim: int = 0, scalar: Sequence[bool] = ()
+    ) -> Fragment:
         """A sum; sums among its terms keep their parentheses, which are read as nested sums."""
         return super().add([self.enclosed(p) for p in leading_sum(terms)])
 

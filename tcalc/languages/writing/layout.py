@@ -186,7 +186,7 @@ class FormulaLayout:
         if order is not None and len(order) == len(terms):
             return self.style.in_order([terms[k] for k in order])
         alike = self.matrix and node.ndim == 2 and not any(scalar)
-        return self.style.together(terms) if alike else self.style.add(terms)
+        return self.style.together(terms) if alike else self.style.add(terms, node.ndim, scalar)
 
     def apply(self, node: Apply) -> NodeForm:
         if is_quotient(node) and self.style.quotients and (found := self.as_product(node)):
@@ -318,7 +318,7 @@ class FormulaLayout:
         if isinstance(e, Einsum) and not named:
             return self.spelled(e, tuple([e.out[k] for k in perm]), depth)
         if isinstance(e, Add) and not named and depth < MAX_PUSHED:
-            return self.style.add([self.turned(term, perm, depth + 1) for term in e.args])
+            return self.style.add([self.turned(term, perm, depth + 1) for term in e.args], e.ndim)
         form = self.forms[id(e)]
         if perm == tuple(range(e.ndim)):
             return form.plain

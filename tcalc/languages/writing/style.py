@@ -234,8 +234,10 @@ class Style:
         text = (self.inside(top, POINTWISE), sign, self.inside(bottom, POWER))
         return Fragment(text, level, *fragment_size([top, bottom]))
 
-    def add(self, terms: Sequence[Fragment]) -> Fragment:
-        """A sum, positive terms first, numbers that are subtracted last.
+    def add(
+        self, terms: Sequence[Fragment], ndim: int = 0, scalar: Sequence[bool] = ()
+    ) -> Fragment:
+        """A sum of arrays and scalars, positive terms first, subtracted numbers last.
 
         A sum in it has parentheses, but in front of a short text, where these would only disturb.
         """

@@ -7,18 +7,16 @@ What a formula consists of is decided here, once.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from itertools import islice
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ...graph.extents import Coef, Extent, Shape, show_shape
 from ...graph.operators import Op
-from ...integers.affine import Affine, Congruence, Guard
+from .by_entries import ByEntries
 from .constants import LATEX
 from .layout import FormulaLayout
-from .marks import Marks
 from .notation import (
     ATOM,
     COMPARE,
@@ -26,19 +24,15 @@ from .notation import (
     POINTWISE,
     POWER,
     PRODUCT,
-    EinsumSpec,
     Fragment,
     Parts,
     Rope,
     fragment_size,
-    index_letters,
     join_ropes,
 )
 from .row_templates import CLOSING, LEADING_NAME, OPENING, template
 from .style import MIRRORED
 
-#: Tokens of an array given by its entries, above which it is not written once for each index form.
-LONG = 200
 #: Whole numbers up to this are written without a point.
 EXACT = 1e15
 
@@ -48,7 +42,7 @@ INVERSE = [("", "0"), ("^{-1}", "")]
 SIDES = {0: "columns", 1: "rows"}
 
 
-class Typeset(Marks):
+class Typeset(ByEntries):
     """Mathematical notation, from the marks of one language."""
 
     rows = False  # Iverson's brackets say the same
@@ -102,10 +96,6 @@ class Typeset(Marks):
 
     def sizes(self, shape: Sequence[Extent]) -> Rope:
         return join_ropes(self.times, list(map(self.extent, shape)))
-
-    def extent(self, extent: Extent) -> Rope:
-        """An extent, names in it by their symbols."""
-        return str(extent)
 
     def dimension(self, name: str) -> Fragment:
         shown = self.extent(name)
@@ -298,103 +288,3 @@ class Typeset(Marks):
         named = isinstance(value, str) and value.isidentifier()
         shown = self.symbols.pretty(value) if named else str(value)
         return (self.words(key), "=", shown) if key else shown
-
-    def einsum(self, spec: EinsumSpec, args: Sequence[Fragment]) -> Fragment:
-        """Sum and product over indices, deltas for indices that repeat in the result."""
-
-        def entry(out: str, taken: str) -> Fragment:
-            names: dict[str, str] = {}
-            deltas = []
-            for letter, shown in zip(spec.out, out, strict=True):
-                if names.setdefault(letter, shown) != shown:
-                    pair = self.indices(names[letter] + shown)
-                    deltas.append(self.subscript(self.symbols.pretty("delta"), pair))
-            known = {*out, *taken, *self.reserved}
-            fresh = (letter for letter in index_letters() if letter not in known)
-            for letter in "".join(spec.words):
-                if letter not in names:
-                    names[letter] = next(fresh)
-            summed = "".join([names[k] for k in names if k not in spec.out])
-            words = ["".join([names[k] for k in word]) for word in spec.words]
-            every = taken + out + summed
-            factors = [self.entry(p, word, every) for word, p in zip(words, args, strict=True)]
-            body = self.beside([*factors, *deltas] or ["1"])
-            if summed:
-                body = (self.summation(summed), " ", body)
-            size, flips = fragment_size(args, 4 + len(deltas))
-            return Fragment(body, POINTWISE, size, flips, joins=True)
-
-        return self.bracketed(len(spec.out), entry) if spec.out else entry("", "")
-
-    def indicator(self, params: tuple[Any, ...]) -> Fragment:
-        """Iverson's bracket of the conditions, its entry under the letters of the axes."""
-        guards = [str(guard.form) for guard in params[1]]
-        self.reserved |= set("".join(guards)) - set("#")
-
-        def entry(out: str, taken: str) -> Fragment:
-            names = {f"#{axis}": letter for axis, letter in enumerate(out)}
-            held = [self.condition(guard.substitute(names)) for guard in params[1]]
-            return Fragment(self.fenced("[", join_ropes(", ", held), "]"), size=4)
-
-        out = self.letters(len(params[0]))
-        text = self.subscript(entry(out, out).text, self.indices(out))
-        return Fragment(text, POWER, 4 + len(out), entry=(len(out), entry))
-
-    def condition(self, guard: Guard) -> Rope:
-        """An equation or an inequality of integers."""
-        form = guard.form
-        if isinstance(guard, Congruence):
-            divides = self.typeset([r" \mid "])
-            return (self.extent(str(guard.modulus)), divides, self.extent(str(form)))
-        above = Affine(tuple([t for t in form.terms if t[1] > 0]), max(form.constant, 0))
-        sides = [str(above - form), str(above)]
-        if guard.equality:
-            sides.sort(key=len)
-        left, right = map(self.extent, sides)
-        return (left, self.sign("==" if guard.equality else "<="), right)
-
-    def letters(self, count: int) -> str:
-        """Names of indices."""
-        return "".join(islice((c for c in index_letters() if c not in self.reserved), count))
-
-    def entry(self, p: Fragment, word: str, taken: str) -> Rope:
-        """An entry of an array; of one that is given by its entries, that entry."""
-        if p.entry is None or p.size > LONG:
-            return self.subscript(self.inside(p, ATOM), self.indices(word))
-        _, inner = p.entry
-        return self.inside(inner(word, taken)._replace(negative=p.negative), POWER)
-
-    def once(self, entry: Callable[[str, str], Fragment]) -> Callable[[str, str], Fragment]:
-        """The text of entries, which all that an array makes asks for by the same letters."""
-        texts: dict[tuple[str, str, int], Fragment] = {}
-
-        def known(out: str, taken: str) -> Fragment:
-            key = out, "".join(sorted({*taken})), len(self.reserved)
-            if key not in texts:
-                texts[key] = entry(out, taken)
-            return texts[key]
-
-        return known
-
-    def bracketed(self, ndim: int, entry: Callable[[str, str], Fragment]) -> Fragment:
-        """The array with these entries."""
-        entry, out = self.once(entry), self.letters(ndim)
-        p = entry(out, out)
-        text = self.subscript(self.fenced("[", p.text, "]"), self.indices(out))
-        return Fragment(text, POWER, p.size, p.flips, entry=(ndim, entry))
-
-    def add(self, terms: Sequence[Fragment]) -> Fragment:
-        """A sum; arrays given by their entries under one bracket."""
-        found = [p.entry for p in terms if p.entry]
-        if len(found) < len(terms) or len({ndim for ndim, _ in found}) > 1:
-            return super().add(terms)
-
-        def entry(out: str, taken: str) -> Fragment:
-            entries = []
-            for p, (_, inner) in zip(terms, found, strict=True):
-                one = inner(out, taken)
-                level = one.level if p.negative else max(one.level, POINTWISE)
-                entries.append(one._replace(negative=p.negative, level=level))
-            return super(Typeset, self).add(entries)
-
-        return self.bracketed(found[0][0], entry)
