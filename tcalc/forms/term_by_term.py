@@ -66,6 +66,8 @@ def _with_unit_vectors(e: Expr) -> Iterable[Expr | None]:
     for k, (op, word) in enumerate(product.operands):
         if isinstance(op, Add) and len(op.args) <= MAX_MULTIPLIED and _has_unit_vectors(op):
             rest = product.operands[:k] + product.operands[k + 1 :]
+            if rest and all(indicates(other) for other, _ in rest):
+                return  # rows or columns of it, which are read as they stand
             terms = [product._replace(operands=[*rest, (t, word)]) for t in op.args]
             yield add(list(map(built, terms)))
             return

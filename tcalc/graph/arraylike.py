@@ -134,6 +134,11 @@ def _stand_in(frame: FrameType | None) -> str:
         frame = frame.f_back
     if not inside:
         return ""
+    if module == ".sparse":
+        return (
+            "a sparse matrix takes no expressions: give it to the function as an argument, or "
+            "write a variable, of which it is the data"
+        )
     ours = f"{__package__.partition('.')[0]}.scipy{module}"
     found = f"; {ours} has some for expressions, under the same names" if _has_own(ours) else ""
     return f"functions of scipy{module} make arrays of what they are given{found}"
@@ -234,6 +239,7 @@ class ArrayMethods(Evaluated):
     __mod__, __rmod__ = _infix("mod")
     __floordiv__, __rfloordiv__ = _infix("floor_divide")
     __and__, __rand__ = _infix("bitwise_and")
+    __xor__, __rxor__ = _infix("bitwise_xor")
     __or__, __ror__ = _infix("bitwise_or")
     __lt__, __gt__ = _infix("less")
     __le__, __ge__ = _infix("less_equal")

@@ -35,14 +35,16 @@ from ..support.errors import TraceError, UnsupportedError
 # --- bits ----------------------------------------------------------------------------------------
 
 
-def _of_conditions(name: str, joined: Callable[..., Expr]) -> Callable[..., Expr]:
+def _of_conditions(name: str, joined: Callable[..., Expr], more: str = "") -> Callable[..., Expr]:
     """NumPy's function of bits, of conditions alone."""
 
     def call(*operands: object) -> Expr:
         for e in operands:
             written = not isinstance(e, Expr) and np.asarray(e).dtype.kind != "b"
             if written or (isinstance(e, Var) and e.integral):
-                raise TypeError(f"{name} joins conditions, such as x != 0; bits are not offered")
+                raise TypeError(
+                    f"{name} joins conditions, such as x != 0; bits are not offered{more}"
+                )
         return joined(*operands)
 
     return call
@@ -50,9 +52,11 @@ def _of_conditions(name: str, joined: Callable[..., Expr]) -> Callable[..., Expr
 
 bitwise_and = _of_conditions("bitwise_and, or &,", elementwise.logical_and)
 bitwise_or = _of_conditions("bitwise_or, or |,", elementwise.logical_or)
-bitwise_xor = _of_conditions("bitwise_xor, or ^,", entrywise.logical_xor)
+bitwise_xor = _of_conditions("bitwise_xor, or ^,", entrywise.logical_xor, ", and a power is **")
 bitwise_not = _of_conditions("bitwise_not, or ~,", elementwise.logical_not)
-surface.update(bitwise_and=bitwise_and, bitwise_or=bitwise_or, bitwise_not=bitwise_not)
+surface.update(
+    bitwise_and=bitwise_and, bitwise_or=bitwise_or, bitwise_xor=bitwise_xor, bitwise_not=bitwise_not
+)
 
 
 # --- reductions -----------------------------------------------------------------------------------

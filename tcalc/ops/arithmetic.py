@@ -35,6 +35,7 @@ from ..graph.variables import by_diagonal, check_shape, const_node, is_masked
 from ..support.errors import ShapeError, TraceError, UnsupportedError
 from ..support.excerpts import shortened
 from ..support.given import array_of, as_numbers
+from ..support.namespaces import is_sparse
 from ..support.whole_numbers import clipped_repr
 from .docstrings import documented
 from .operands import shown_operands
@@ -104,6 +105,11 @@ def const(value: object) -> Expr:
         )
     if is_masked(value):
         raise TypeError("a masked array has no derivative; fill it first")
+    if is_sparse(value):
+        raise TypeError(
+            "a sparse matrix is no constant: give it to the function as an argument, or write a "
+            "variable, of which it is the data"
+        )
     if isinstance(value, list | tuple) and any(isinstance(v, Expr) for v in value):
         raise TraceError("a list of expressions is not an array of numbers; use stack")
     try:

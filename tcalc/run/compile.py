@@ -14,8 +14,8 @@ from ..support.late_rows import LateRows
 from ..support.misspelt import closest_name
 from ..support.threads import checked_threads
 from .binding import argument_names
+from .compiled_functions import CompiledFunction
 from .engine import Values
-from .tracing import CompiledFunction
 
 #: What is made: of arrays or compressed tensors, and looked at for the first nan or not.
 MADE: LateRows[Callable[..., Any]] = LateRows(

@@ -16,6 +16,7 @@ from ..graph.variables import is_masked
 from ..ops.affine_entries import integral
 from ..support.excerpts import shortened
 from ..support.given import array_of, as_numbers
+from ..support.namespaces import is_sparse
 
 
 class TraceInputs:
@@ -43,8 +44,8 @@ class TraceInputs:
         return trees.unflatten(given, iter(found))
 
     def untransformed(self, shown: str, given: Any) -> Any:
-        """An argument as `fun` gets it that is not transformed."""
-        if not self.whole:
+        """An argument as `fun` gets it that is not transformed; sparse matrices are inputs."""
+        if not self.whole and not is_sparse(given):
             return given
         self.structure.append(_structure(given))
         return self._read(shown, given)
@@ -56,7 +57,7 @@ class TraceInputs:
             read = [self._read(shown, value) for value in given]
             return type(given)(*read) if hasattr(given, "_fields") else type(given)(read)
         array = hasattr(given, "__array__") and not isinstance(given, np.integer | np.bool_)
-        if array or isinstance(given, Expr | float):
+        if array or isinstance(given, Expr | float) or is_sparse(given):
             return self.variable(shown, given, integers=True)
         self.fixed.append(repr(given) if isinstance(given, tuple | list) else given)
         return given
@@ -64,10 +65,13 @@ class TraceInputs:
     def variable(self, shown: str, value: Any, integers: bool = False, place: str = "") -> Var:
         """The variable for one array or expression, at a place of the argument `shown`.
 
-        With `integers`, what has integer entries is an integer variable.
+        With `integers`, what has integer entries is an integer variable: nothing is derived by it,
+        and it may be sparse.
         """
         if isinstance(value, Expr):
             counts = integers and integral(bare(value))
+        elif is_sparse(value) and integers:
+            counts = False
         else:
             value = _array(value, shown + place, self.what)
             counts = integers and value.dtype.kind in "iu"

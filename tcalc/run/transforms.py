@@ -59,7 +59,9 @@ def _transform(
             return apply(result)
 
         given = (*args, *sorted(options.items()))
-        return DerivativeFunction(fun, name, argnums, derived, bool(directions), given)
+        made = DerivativeFunction(fun, name, argnums, derived, bool(directions), given)
+        made.again = _anew, (name, (fun, argnums, *args), options)
+        return made
 
     more = f", and at last {directions}" if directions else ""
     transform.__doc__ = f"""{on_expressions.__doc__}
@@ -71,6 +73,11 @@ def _transform(
     of them. Python runs at every call; plans are kept by what it computes.
     """
     return transform
+
+
+def _anew(name: str, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """The transform of a function, when it is unpickled."""
+    return globals()[name](*args, **options)
 
 
 def _cotangents(
