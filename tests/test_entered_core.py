@@ -69,6 +69,7 @@ def test_calls_that_numpy_has(call: Callable[..., Any]) -> None:
     (tc.norm(X, -np.inf, 1), np.abs(MATRIX).min(1)),
     (tc.weighted_logsumexp(x, WEIGHTS, ()), VECTOR + np.log(WEIGHTS)),
     (tc.const(x * x), VECTOR**2),
+    (tc.quantile(x, 0.0), VECTOR.min()), (tc.quantile(x, [0, 1]), [VECTOR.min(), VECTOR.max()]),
 ])  # fmt: skip
 def test_values_at_the_edge_of_what_functions_take(found: Expr, wanted: Any) -> None:
     np.testing.assert_allclose(found(**DATA), wanted, rtol=1e-12)

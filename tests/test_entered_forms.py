@@ -217,6 +217,7 @@ def _spelled(rng: random.Random, depth: int) -> str:
     ways = [f"({one})//2", f"({one})//3", least, f"{one}+{two}", f"{one}-({two})"]
     ways += [f"2*(({one})//2)+{two}"]
     ways.append(f"({one})*({rng.choice(['m', '2', 'n+1'])})")
+    ways.append(f"{rng.choice('234')}*min({_spelled(rng, 0)},{_spelled(rng, 0)})*m")
     return rng.choice(ways)
 
 

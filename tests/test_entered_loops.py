@@ -11,6 +11,8 @@ import pytest
 import scipy.signal
 
 import tcalc as tc
+from tcalc.accumulation.orders import loop_operator
+from tcalc.graph.nodes import postorder
 from tcalc.loops.convolutions import convolved
 
 N = 5
@@ -241,3 +243,18 @@ def test_convolutions_that_do_not_exist() -> None:
         convolved(a, np.ones((3, 2)), "valid")
     with pytest.raises(tc.ShapeError, match="arrays of 2 and 1 axes"):
         convolved(a, np.ones(3), "valid")
+
+
+@pytest.mark.parametrize("once", [lambda i: 2 * i + 1, lambda i: 3 - i, lambda i: i])
+def test_states_that_change_at_one_value_of_an_affine_index_need_no_loop(
+    once: Callable[[Any], Any],
+) -> None:
+    a, t, k = tc.var("a"), tc.var("t"), tc.var("k")
+    found = tc.fold(lambda s, i: tc.where(tc.equal(once(i), k), tc.sin(s) + t * i, s), a, "n")
+    assert not any(map(loop_operator, postorder([found])))
+    for n in range(6):
+        for at in range(8):
+            state = 0.3
+            for i in range(n):
+                state = np.sin(state) + 2.0 * i if once(i) == at else state
+            np.testing.assert_allclose(found(a=0.3, t=2.0, k=at, n=n), state, rtol=1e-14)

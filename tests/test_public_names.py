@@ -21,8 +21,8 @@ from tests.shared import library_rows
 
 # Reached through methods, operators or NumPy's functions only.
 HIDDEN = {
-    "array_function", "array_ufunc", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "differentiate",
-    "evaluate", "getitem", "repr_latex", "str", "subs",
+    "array_function", "array_ufunc", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor",
+    "differentiate", "evaluate", "getitem", "repr_latex", "str", "subs",
 }  # fmt: skip
 
 
