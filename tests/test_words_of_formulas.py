@@ -13,8 +13,9 @@ import tcalc as tc
 from tcalc.graph.applications import apply, apply_all
 from tcalc.graph.nodes import Expr
 from tcalc.graph.operators import TABLE, Op
-from tcalc.languages.matrix.functions import FUNCTIONS
+from tcalc.languages.matrix.functions import FUNCTIONS, available
 from tests.one_spelling import one_spelling
+from tests.shared import library_rows
 from tests.test_operators import APPLIED, ELEMENTWISE
 from tests.test_source_tables import CONSTANTS
 
@@ -73,3 +74,12 @@ def test_families_are_explained() -> None:
     }
     words = {name for name in names if "frechet" not in name and not name.startswith("adj")}
     assert words <= EXPLAINED
+
+
+def test_the_page_has_the_functions_of_text() -> None:
+    table = PAGE[PAGE.index("Its functions, ") : PAGE.index("What text does not have")]
+    named = set(re.findall(r"`(\w+)[`(]", table))
+    entrywise = {row.name for row in library_rows() if row.elementwise and row.core}
+    known = {name for name in {*FUNCTIONS, *entrywise} if available(name)}
+    assert named <= known
+    assert known - named <= EXPLAINED
