@@ -13,8 +13,6 @@ import tcalc as tc
 from tcalc.app.cli import main
 
 x = tc.var("x", "n")
-#: A function with a wrong derivative.
-wrong = tc.elementwise("wrong", np.sin, lambda a, value: 7 * a)
 
 
 @pytest.mark.parametrize(
@@ -34,9 +32,10 @@ def test_no_array_is_empty(e: tc.Expr, least: int) -> None:
     assert report.sizes["n"] >= least
 
 
-@pytest.mark.parametrize("e", [wrong(x), wrong(x[2:]), wrong(x)[9:], tc.sum(wrong(x[4:] - x[:-4]))])
-def test_what_is_wrong_differs(e: tc.Expr) -> None:
-    assert not tc.check(e, x).passed
+def test_what_is_wrong_differs() -> None:
+    wrong = tc.elementwise("wrong", np.sin, lambda a, value: 7 * a)
+    for e in (wrong(x), wrong(x[2:]), wrong(x)[9:], tc.sum(wrong(x[4:] - x[:-4]))):
+        assert not tc.check(e, x).passed
 
 
 def test_data_and_extents_are_taken() -> None:
