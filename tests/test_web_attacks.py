@@ -34,7 +34,7 @@ from tests.web_server import OPEN, serving
 DERIVE = "/api/v1/derive"
 SHORT = {"expression": "sum(x.^2)", "wrt": ["x"]}
 #: Takes all the time that a query has.
-LONG = {"expression": "*".join(["(A + B + C)"] * 300), "wrt": ["A"], "order": 4}
+LONG = {"expression": "*".join(["(A + exp(B) + C)"] * 220), "wrt": ["A", "B"], "order": 4}
 Server = tuple[str, Service]
 
 

@@ -37,7 +37,7 @@ from . import (  # noqa: F401
 )
 from .cost import reading_cost
 from .egraph import Cost, EqualForms
-from .guards import on_support
+from .guards import choices_made, on_support
 from .laws import brought_together, one_search
 from .parts import by_parts
 
@@ -124,7 +124,9 @@ def chosen(e: Expr) -> Expr:
     if not isinstance(e, Derivative) or not e.wrt:
         return _chosen(on_support(start))
     if not isinstance(e._form, Expr):
-        found = _shorter_derivative(e, _chosen(start))
+        form = _chosen(start)
+        made = choices_made(form)
+        found = _shorter_derivative(e, form if made is form else _chosen(made))
         if exhausted():
             return found
         e._form = found

@@ -138,46 +138,6 @@ def _with(e: Einsum, k: int, op: Expr) -> Expr:
 
 
 @law(
-    "choice-in-its-branch",
-    "where(x < y, log(where(x < y, x, 1)), y) = where(x < y, log(x), y)", "where", directed=True,
-    given="what is guarded is finite where the guard stands",
-)  # fmt: skip
-def _choice_in_its_branch(e: Expr) -> Iterable[Expr | None]:
-    """A branch is taken where a condition holds, or does not: another choice by it is made."""
-    axes = tuple(range(e.ndim))
-    condition, *branches = e.args
-    found = [
-        _settled(branch, axes, _decided(condition, axes, holds))
-        for branch, holds in zip(branches, (True, False), strict=True)
-    ]
-    if any(new is not old for new, old in zip(found, branches, strict=True)):
-        yield choose(condition, *found)
-
-
-def _decided(condition: Expr, word: Labels, holds: bool) -> tuple[Place, bool]:
-    """A condition without negations at labels, and whether it holds."""
-    while isinstance(condition, Apply) and condition.op is NOT:
-        (condition,), holds = condition.args, not holds
-    return _core(condition, word), holds
-
-
-def _settled(e: Expr, word: Labels, known: tuple[Place, bool]) -> Expr:
-    """The expression where a condition is known to hold or not, entry by entry."""
-    met, (place, holds) = _met(e, word), known
-
-    def change(new: Expr, old: Expr) -> Expr:
-        asked, found = choice(old), choice(new)
-        if asked is None or found is None:
-            return new
-        told = [_decided(asked[0], at, holds) for at in met.get(id(old), ())]
-        if not told or any(one is not place[0] or at != place[1] for (one, at), _ in told):
-            return new
-        return found[1 if told[0][1] else 2]
-
-    return rewritten([e], change)[0]
-
-
-@law(
     "guarded-exponent", "x.^(where(logical_and(x == 0, y == 0), 1, y) - 1) = x.^(y - 1)", "power",
     directed=True, given="x is not 0 where y is",
 )  # fmt: skip
@@ -311,5 +271,55 @@ def _where_it_holds(e: Expr, condition: Expr) -> Expr:
         if before is not None and after is not None and before[0] is condition:
             return after[1]
         return numeral(1, new.shape) if new is condition else new
+
+    return rewritten([e], change)[0]
+
+
+# --- choices in branches --------------------------------------------------------------------------
+
+
+def choices_made(e: Expr) -> Expr:
+    """The expression without choices in branches of others by the same condition.
+
+    So a derivative is written, as it is on paper: in the branch that is taken the condition holds,
+    in the other it does not, and what guards the one where the other is taken says nothing. What
+    somebody wrote himself keeps them, as it is read as what was printed.
+    """
+
+    def change(new: Expr, _: Expr) -> Expr:
+        found = choice(new)
+        if found is None:
+            return new
+        condition, *branches = found
+        axes = tuple(range(new.ndim))
+        settled = [
+            _settled(branch, axes, _decided(condition, axes, holds))
+            for branch, holds in zip(branches, (True, False), strict=True)
+        ]
+        same = all(one is other for one, other in zip(settled, branches, strict=True))
+        return new if same else choose(condition, *settled)
+
+    return rewritten([e], change)[0]
+
+
+def _decided(condition: Expr, word: Labels, holds: bool) -> tuple[Place, bool]:
+    """A condition without negations at labels, and whether it holds."""
+    while isinstance(condition, Apply) and condition.op is NOT:
+        (condition,), holds = condition.args, not holds
+    return _core(condition, word), holds
+
+
+def _settled(e: Expr, word: Labels, known: tuple[Place, bool]) -> Expr:
+    """The expression where a condition is known to hold or not, entry by entry."""
+    met, (place, holds) = _met(e, word), known
+
+    def change(new: Expr, old: Expr) -> Expr:
+        asked, found = choice(old), choice(new)
+        if asked is None or found is None:
+            return new
+        told = [_decided(asked[0], at, holds) for at in met.get(id(old), ())]
+        if not told or any(one is not place[0] or at != place[1] for (one, at), _ in told):
+            return new
+        return found[1 if told[0][1] else 2]
 
     return rewritten([e], change)[0]
