@@ -31,8 +31,10 @@ def operands_of(node: Expr) -> tuple[Expr, ...]:
 
 
 def _slopes(node: Expr) -> list[Slope] | None:
-    own = node.op.meaning.slopes if isinstance(node, Apply) else None
-    return own(node) if own and isinstance(node, Apply) else None
+    """Derivatives by what the operands are made of, where the row has such."""
+    if not isinstance(node, Apply) or node.op.meaning.slopes is None:
+        return None
+    return node.op.meaning.slopes(node)
 
 
 def local_pushforward(node: Expr, k: int, tangent: Expr) -> Expr | None:

@@ -79,12 +79,21 @@ def _is_product(e: Einsum) -> bool:
     return not e.summed and all(len(set(word)) == len(word) for word in (e.out, *e.labels))
 
 
+def slopes_of_root(node: Apply) -> list[Slope] | None:
+    """Those of a square root."""
+    return _slopes_of_quotient(node, 0.5)
+
+
 def slopes_of_power(node: Apply) -> list[Slope] | None:
+    """Those of a power with an exponent that is a number."""
+    return _slopes_of_quotient(node, numeric_value(node.args[1]))
+
+
+def _slopes_of_quotient(node: Apply, exponent: float | None) -> list[Slope] | None:
     """Derivatives of (a/b)**p, p below 1, by a and by b.
 
     The one by b is -p (a/b)**p / b, which has a value where a is 0.
     """
-    exponent = 0.5 if node.op is operator_named("sqrt") else numeric_value(node.args[-1])
     whole = node.args[0]
     quotient, coef = whole, ONE
     if isinstance(whole, Einsum) and whole.labels == (whole.out,):  # a number times it

@@ -17,7 +17,7 @@ from ..graph.products import is_number, numeral, numeric_value, split_coef
 from ..support.errors import TraceError
 from . import arithmetic
 from .arithmetic import as_expr, as_factor, broadcast, public
-from .by_factors import slopes_of_log, slopes_of_power
+from .by_factors import slopes_of_log, slopes_of_power, slopes_of_root
 from .choices import choose, is_truth
 from .elementwise_row import NONNEGATIVE, POSITIVE, UNIT, Function, elementwise
 from .guard import guarded
@@ -141,7 +141,7 @@ reciprocal0: Function = elementwise(
 )  # fmt: skip
 sqrt: Function = elementwise(
     "sqrt", lambda x, y: 0.5 * reciprocal(y), latex=r"\sqrt{{{0}}}", domain=ABOVE_ZERO,
-    range=NONNEGATIVE, safe=(1,), flops=4, positive_of=(0,), slopes=slopes_of_power,
+    range=NONNEGATIVE, safe=(1,), flops=4, positive_of=(0,), slopes=slopes_of_root,
 )  # fmt: skip
 _divide: Function = elementwise(
     "divide", lambda a, b, y: reciprocal(b), lambda a, b, y: -(y * reciprocal(b)),
