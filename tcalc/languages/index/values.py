@@ -130,8 +130,7 @@ def labelled_call(name: str, values: Sequence[Labelled], extents: Mapping[int, E
         return labelled_multiple(
             Labelled(LIBRARY["floor"](labelled_multiple(values[0], -1).expr), word), -1
         )
-    row = TABLE.get(name)
-    call: Callable[..., Expr] = LIBRARY[name] if name in LIBRARY else partial(apply, row)  # type: ignore[arg-type]
+    call: Callable[..., Expr] = LIBRARY[name] if name in LIBRARY else partial(apply, TABLE[name])
     return Labelled(call(*args), word)
 
 

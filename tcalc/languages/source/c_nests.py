@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -33,13 +34,13 @@ class Array:
         return " * ".join([atom(n) for n in self.shape]) or "1"
 
 
-class _Statement:
+class _Statement(ABC):
     """What a statement names, and at which places (None: wherever)."""
 
     @property
+    @abstractmethod
     def own(self) -> tuple[str, ...]:
         """Its text, without that of statements inside."""
-        raise NotImplementedError
 
     @property
     def inner(self) -> Sequence[Node]:
